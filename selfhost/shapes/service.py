@@ -1,0 +1,51 @@
+"""What was asked for, on the command line or in selfhost.yaml; everything optional but the model."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class ReasoningMode(StrEnum):
+    ON = "on"
+    OFF = "off"
+    BUDGET = "budget"
+    EFFORT = "effort"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReasoningAsk:
+    """`--reasoning on|off|budget=N|effort=low|medium|high`. `budget_tokens` in tokens."""
+
+    mode: ReasoningMode
+    budget_tokens: int | None = None
+    effort: str | None = None
+
+    def __str__(self) -> str:
+        if self.mode is ReasoningMode.BUDGET:
+            return f"budget={self.budget_tokens}"
+        if self.mode is ReasoningMode.EFFORT:
+            return f"effort={self.effort}"
+        return self.mode.value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Service:
+    """The request. None means: not asked, selfhost decides."""
+
+    model: str
+    name: str
+    device: str | None = None
+    """`cpu`, `auto`, or the index or uuid of an accelerator."""
+    port: int | None = None
+    context: int | None = None
+    concurrency: int | None = None
+    reasoning: ReasoningAsk | None = None
+    precision: str | None = None
+    kv_cache: str | None = None
+    engine: str | None = None
+    """`vllm` or `vllm@0.32.0`."""
+    trust_remote_code: bool = False
+    allow_pickle: bool = False
+    engine_args: tuple[str, ...] = ()
+    """Everything behind `--` on the command line, passed on to the engine."""
+    origins: dict[str, str] = field(default_factory=dict)
+    """Where each value came from: `--port`, `selfhost.yaml:7`."""
