@@ -22,5 +22,7 @@ class ExitCode(IntEnum):
     """Our own fault: the trace is in a log file, the report command is printed."""
     INTERRUPTED = 130
     """Ctrl-C: state is kept, a rerun continues."""
+    CLOSED_PIPE = 141
+    """The reader of stdout left before the end (`| head`), as of any Unix tool; nothing was judged by it."""
     TERMINATED = 143
     """SIGTERM: state is kept, a rerun continues."""

@@ -41,6 +41,17 @@ class Support(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceNode:
+    """One device file that a card is used through, and what opening it for reading and writing said."""
+
+    path: str
+    opened: str
+    """`ok` or an errno name: ENOENT is not here, EPERM is not allowed by the device cgroup, EACCES is the file mode."""
+    mode: int = 0
+    gid: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Accelerator:
     """One device as the kernel and the driver present it. Memory in bytes.
 
@@ -61,6 +72,14 @@ class Accelerator:
     present: Fact[bool]
     openable: Fact[bool]
     usable: Fact[bool]
+    nodes: tuple[DeviceNode, ...] = ()
+    """Every node that must open, in the order in which they were tried."""
+    unified: bool = False
+    """The card computes in the machine's own memory (GB10, Jetson, APU)."""
+    kernel_driver: str = ""
+    """What the PCI function is bound to: `nvidia`, `nouveau`, `vfio-pci`, `amdgpu`, `xe`."""
+    driver_version: str = ""
+    """As the card's own tool gives it; empty when there was no answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

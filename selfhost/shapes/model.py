@@ -44,6 +44,8 @@ class Family:
     budget: dict[str, str] = field(default_factory=dict)
     """Engine name → flag, config, strict, env or none."""
     source: str = ""
+    note: str = ""
+    """What the chat template changed about the row, or by which signs a folder without a hub id was recognised."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,85 @@
+"""A Host as a person reads it."""
+
+from collections.abc import Iterator
+
+from selfhost.core.console import columns
+from selfhost.core.terminal import Terminal
+from selfhost.shapes.host import Accelerator, Fact, Host, Known, Support, Unknown
+from selfhost.shapes.units import format_bytes
+
+_LABEL = 11
+
+
+def lines(host: Host, terminal: Terminal) -> Iterator[str]:
+    """The machine, its accelerators, and what an engine would run on without one."""
+    nesting = " in ".join(layer.label for layer in host.nesting) or "not in a container"
+    memory = f"{_bytes(host.memory.limit)} memory, {_bytes(host.memory.available)} available"
+    cores = f"{_cores(host)} cores"
+    yield _line("Machine", " · ".join((host.os, f"kernel {host.kernel}", cores, memory, nesting)))
+    yield from ("", *_cards(host, terminal), "")
+    features = ", ".join(host.cpu.features) or "no instruction set that engines care about"
+    yield _line("CPU", f"{host.cpu.model} ({host.cpu.architecture}) · {features}")
+    total, limit = host.memory.total, host.memory.limit
+    if isinstance(total, Known) and isinstance(limit, Known) and limit.value < total.value:
+        yield _line(
+            "Memory", f"{format_bytes(total.value)} in the machine, {format_bytes(limit.value)} for us ({limit.how})"
+        )
+    if isinstance(host.driver, Known):
+        yield _line("Driver", f"NVIDIA {host.driver.value}")
+    systems = {(disk.total, disk.free): disk for disk in reversed(host.disks)}  # one line a file system
+    for disk in reversed(systems.values()):
+        yield _line("Disk", f"{disk.path} · {format_bytes(disk.free)} free of {format_bytes(disk.total)}")
+
+
+def summary(host: Host) -> str:
+    total = len(host.accelerators)
+    if not total:
+        return "no accelerator found; the CPU can serve small models"
+    return f"{len(host.usable_accelerators)} of {total} {'accelerator' if total == 1 else 'accelerators'} usable"
+
+
+def _cards(host: Host, terminal: Terminal) -> list[str]:
+    if not host.accelerators:
+        return ["   no accelerator on the PCI bus" if host.pci else "   no accelerator"]
+    head = tuple(terminal.paint("dim", word) for word in ("#", "accelerator", "memory", "arch", "state"))
+    rows = [(str(card.index), card.name, _memory(card), _text(card.arch), _state(card)) for card in host.accelerators]
+    return [f"   {line}" for line in columns([head, *rows])]
+
+
+def _state(card: Accelerator) -> str:
+    """The first of present, openable, usable that is not so, in a clause."""
+    if card.support is Support.UNSUPPORTED:
+        return f"not for engines: {card.support_reason}"
+    for fact, no in ((card.present, "not present"), (card.openable, "not openable"), (card.usable, "not usable")):
+        if isinstance(fact, Unknown):
+            return f"unknown: {fact.reason}"
+        if not fact.value:
+            return f"seen; {no} ({fact.how})"
+    return "usable" if card.support is Support.SUPPORTED else f"unknown: {card.support_reason}"
+
+
+def _memory(card: Accelerator) -> str:
+    if isinstance(card.memory_total, Unknown):
+        return "unknown"
+    free = f", {format_bytes(card.memory_free.value)} free" if isinstance(card.memory_free, Known) else ""
+    return format_bytes(card.memory_total.value) + free
+
+
+def _cores(host: Host) -> str:
+    if isinstance(host.cpu.cores, Unknown):
+        return str(host.cpu.cores_online)
+    usable = f"{host.cpu.cores.value:g}"
+    online = str(host.cpu.cores_online)
+    return usable if usable == online else f"{usable} of {online}"
+
+
+def _text(fact: Fact[str]) -> str:
+    return fact.value if isinstance(fact, Known) else "unknown"
+
+
+def _bytes(fact: Fact[int]) -> str:
+    return format_bytes(fact.value) if isinstance(fact, Known) else f"unknown ({fact.reason})"
+
+
+def _line(label: str, text: str) -> str:
+    return f"{label:<{_LABEL}}{text}"

@@ -1,0 +1,166 @@
+"""The step `wait`: follow the engine's log through its phases until it answers, or say why it never will."""
+
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from selfhost.core.errors import DeployFailed
+from selfhost.deploy.run import Run
+from selfhost.engines.explain import explain
+from selfhost.engines.phases import PhaseFollower
+from selfhost.runtimes.process import ProcessRuntime
+from selfhost.shapes.units import format_duration
+
+STEP = "wait"
+POLL_S = 0.2
+"""An engine's death is noticed within this, well inside the two seconds promised."""
+SILENCE_S = 900.0
+"""No log line and no answer for this long is a hang (a JIT build of minutes prints nothing)."""
+TAIL_LINES = 5
+
+
+@dataclass(slots=True)
+class Tail:
+    """Reads what was added to a log since the last look; starts over when the file was truncated or replaced."""
+
+    path: Path
+    _offset: int = 0
+    _inode: int = 0
+
+    def more(self) -> str:
+        try:
+            with self.path.open("rb") as stream:
+                stat = self.path.stat()
+                if stat.st_ino != self._inode or stat.st_size < self._offset:
+                    self._offset, self._inode = 0, stat.st_ino
+                stream.seek(self._offset)
+                added = stream.read()
+        except FileNotFoundError:
+            return ""
+        self._offset += len(added)
+        return added.decode("utf-8", "replace")
+
+
+@dataclass(slots=True)
+class Phases:
+    """How long each phase took, in order of appearance."""
+
+    began: float
+    follower: PhaseFollower
+    spent: dict[str, float] = field(default_factory=dict)
+    facts: dict[str, str] = field(default_factory=dict)
+    _since: float = 0.0
+
+    def feed(self, text: str, now: float) -> tuple[str, int | None, int | None]:
+        """Take in log text; return the words, and done and total of a bar where the engine prints one."""
+        before = self.follower.current
+        words, done, total = self.follower.current, None, None
+        for hit in self.follower.feed(text):
+            self.facts.update(hit.captures)
+            words, done, total = hit.text or hit.phase, hit.done, hit.total
+            if hit.phase != before:
+                self._close(before, now)
+                before = hit.phase
+        return words, done, total
+
+    def _close(self, phase: str, now: float) -> None:
+        start = self._since or self.began
+        if phase:
+            self.spent[phase] = self.spent.get(phase, 0.0) + now - start
+        self._since = now
+
+    def summary(self, now: float) -> str:
+        self._close(self.follower.current, now)
+        long = {phase: spent for phase, spent in self.spent.items() if spent >= 0.5}
+        return " · ".join(f"{phase} {format_duration(spent)}" for phase, spent in long.items())
+
+
+def wait(run: Run, runtime: ProcessRuntime) -> str:
+    """Block until the engine answers `/health`; return the words for the finished step.
+
+    Raises DeployFailed with the root cause as soon as the engine is gone, or after a long silence.
+    """
+    from selfhost.core.http import Client  # at use: 187 ms
+
+    name = run.plan.name
+    began = last_word = time.monotonic()
+    tail = Tail(runtime.logs(name))
+    phases = Phases(began=began, follower=PhaseFollower(run.plan.build.engine))
+    with Client(f"http://{run.plan.address}:{run.plan.port}", timeout_s=2.0) as client:
+        next_try = began
+        while True:
+            now = time.monotonic()
+            added = tail.more()
+            if added:
+                last_word = now
+                words, done, total = phases.feed(added, now)
+                _show(run, words, began, done=done, total=total)
+            seen = runtime.inspect(name)
+            if not seen.alive:
+                phases.feed(tail.more(), now)
+                raise died(run, runtime, stage=phases.follower.current, after_s=now - began, exit_code=seen.exit_code)
+            if now >= next_try:
+                if client.get("/health").status == 200:
+                    run.notes.extend(f"{key}={value}" for key, value in phases.facts.items())
+                    return phases.summary(now)
+                next_try = now + (0.5 if phases.follower.current in ("server", "ready") else 1.0)
+                _show(run, phases.follower.current, began)
+            if now - last_word > SILENCE_S:
+                raise silent(run, runtime, stage=phases.follower.current, after_s=now - last_word)
+            time.sleep(POLL_S)
+
+
+def _show(run: Run, words: str, began: float, *, done: int | None = None, total: int | None = None) -> None:
+    from selfhost.shapes.event import Event
+
+    run.work.sink.on(
+        Event(
+            step=STEP,
+            state="working",
+            text=words,
+            done=done,
+            total=total,
+            unit="count",
+            elapsed_s=time.monotonic() - began,
+        )
+    )
+
+
+def died(run: Run, runtime: ProcessRuntime, *, stage: str, after_s: float, exit_code: int | None) -> DeployFailed:
+    """The error for an engine that ended: its root cause where the log has one, and never an invented one."""
+    log = runtime.logs(run.plan.name)
+    text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
+    engine = run.plan.build.engine
+    findings = explain(text, engine=engine, exit_code=exit_code, stage=stage)
+    how = f" with exit code {exit_code}" if exit_code is not None else ""
+    look = f"the whole log is kept:\nless {log}"
+    again = f"afterwards run the same command again; it continues here:\nselfhost up {run.gathered.service.model}"
+    if findings:
+        first = findings[0]
+        return DeployFailed(
+            f"{engine} stopped after {format_duration(after_s)}{how}: {first.title}",
+            why=first.why,
+            evidence=first.evidence,
+            fix=(*first.fix, look, again),
+            id=first.id,
+            place=first.place,
+        )
+    last = "\n".join([line for line in text.splitlines() if line.strip()][-TAIL_LINES:])
+    return DeployFailed(
+        f"{engine} stopped after {format_duration(after_s)}{how}, at `{stage or 'the very start'}`",
+        why="Its log holds no failure that selfhost knows; these are its last lines.",
+        evidence=last,
+        fix=(look,),
+        id="EF043",
+    )
+
+
+def silent(run: Run, runtime: ProcessRuntime, *, stage: str, after_s: float) -> DeployFailed:
+    """The error for an engine that neither speaks nor answers."""
+    log = runtime.logs(run.plan.name)
+    return DeployFailed(
+        f"{run.plan.build.engine} said nothing for {format_duration(after_s)} and does not answer, at `{stage}`",
+        why="It still runs; a hang prints no line, so its cause can't be read from the log.",
+        fix=(f"look at its log:\nless {log}", f"end it:\nselfhost down {run.plan.name}"),
+        id="EF074",
+    )

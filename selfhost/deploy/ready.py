@@ -1,0 +1,96 @@
+"""What is said at the end of `up`: where it answers, what it is, how to use it, what was shown."""
+
+from selfhost.core.console import Console
+from selfhost.deploy.endpoint import describe_endpoint
+from selfhost.deploy.up import Result
+from selfhost.shapes.exit import ExitCode
+from selfhost.shapes.plan import Plan
+from selfhost.shapes.units import format_duration, format_tokens
+from selfhost.smoke.client_line import curl_line, openai_line
+
+
+def lines(result: Result) -> list[str]:
+    """The closing lines, without colour."""
+    run = result.run
+    plan = run.plan
+    endpoint = describe_endpoint(plan, run.state)
+    head = "Ready" if result.exit_code is ExitCode.OK else "Running, not passed"
+    if result.exit_code is ExitCode.UNDECIDED:
+        head = "Running, undecided"
+    engine = f"{plan.build.engine} {plan.build.version}"
+    what = (endpoint.base_url, f"model {endpoint.model}", engine, plan.device_name)
+    rows = [
+        f"{head}    {' · '.join(what)} · context {format_tokens(plan.context)}",
+        "         reachable from this machine only",
+        f"         {_checked(result)}",
+    ]
+    if plan.reasoning.can_think:
+        rows.append(f"         reasoning {_mode(plan)}: {_unsent(plan)}")
+    rows.extend(f"         differs from the published model: {decision.value}" for decision in plan.differs)
+    if plan.model.demonstration:
+        rows.append("         a demonstration model: it shows that the machine serves, its answers are of little use")
+    if result.fresh:
+        rows.append(f"         plumbing {format_duration(run.plumbing_s)} · model {format_duration(run.model_s)}")
+    rows.extend(["", "from a shell:", f"  {curl_line(endpoint)}", "from Python:", f"  {openai_line(endpoint)}"])
+    return rows
+
+
+def show(result: Result, console: Console) -> None:
+    """What failed in detail, then the closing lines on stdout, then the next command."""
+    if result.run.report is not None:
+        for check in result.run.report.checks:
+            if check.finding is not None and check.state == "failed":
+                console.finding(check.finding)
+    console.result("\n".join(lines(result)))
+    name = result.run.plan.name
+    console.note("")
+    if result.exit_code is ExitCode.NO:
+        console.note(f"  → the engine was left running; to end it:\n      selfhost down {name}")
+    else:
+        console.note(f"  → selfhost status {name}\n  → selfhost down {name}        ends it and removes what it made")
+
+
+def to_json(result: Result) -> dict[str, object]:
+    """selfhost.endpoint/1; the key is named by its file, never shown."""
+    run = result.run
+    endpoint = describe_endpoint(run.plan, run.state)
+    return {
+        "schema": "selfhost.endpoint/1",
+        "ok": result.exit_code is ExitCode.OK,
+        "exit_code": int(result.exit_code),
+        "name": endpoint.name,
+        "base_url": endpoint.base_url,
+        "model": endpoint.model,
+        "engine": endpoint.engine,
+        "engine_version": endpoint.engine_version,
+        "runtime": endpoint.runtime,
+        "device": endpoint.device,
+        "context": endpoint.context,
+        "key_file": endpoint.key.path if endpoint.key else "",
+        "reachable_from": "this machine only",
+        "fresh": result.fresh,
+        "smoke": result.checks.report,
+        "summary": result.checks.summary,
+        "checked_at": result.checks.at,
+        "differs": [decision.value for decision in run.plan.differs],
+        "plumbing_s": round(run.plumbing_s, 3),
+        "model_s": round(run.model_s, 3),
+    }
+
+
+def _checked(result: Result) -> str:
+    if result.fresh:
+        return result.checks.summary
+    return f"unchanged since {result.checks.at}; one generation answered now; then: {result.checks.summary}"
+
+
+def _mode(plan: Plan) -> str:
+    if plan.reasoning.budget_tokens is not None:
+        return f"budget {plan.reasoning.budget_tokens}"
+    return f"effort {plan.reasoning.effort}" if plan.reasoning.effort else plan.reasoning.mode.value
+
+
+def _unsent(plan: Plan) -> str:
+    if plan.reasoning.unsent == "served":
+        return "a client that sends nothing gets exactly this"
+    return f"only when the client sends {plan.reasoning.client_extras}"

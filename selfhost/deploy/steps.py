@@ -1,0 +1,183 @@
+"""The list: detect, plan, fetch, render, lint, apply, wait, smoke. Each is idempotent and leaves one journal line."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from selfhost.core.errors import DoesNotFit, InputError
+from selfhost.core.files import write_atomic
+from selfhost.deploy.fetching import fetch, with_folder
+from selfhost.deploy.run import Run
+from selfhost.plan.decide import decide
+from selfhost.plan.digest import digest_of
+from selfhost.shapes.finding import Severity
+from selfhost.shapes.host import Known
+from selfhost.shapes.plan import Plan, Verdict
+from selfhost.shapes.units import format_bytes, format_tokens
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """Words for the finished step; `unchanged` when there was nothing to do."""
+
+    text: str
+    unchanged: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """`bound` says whose time it is: ours (`plumbing`) or the model's."""
+
+    name: str
+    act: Callable[[Run], Outcome]
+    bound: str = "plumbing"
+
+
+def detect(run: Run) -> Outcome:
+    """Say what the machine is; it was looked at before the lock, since looking changes nothing."""
+    host = run.gathered.host
+    cores, memory = host.cpu.cores, host.memory.limit
+    parts = [host.cpu.model or host.cpu.architecture]
+    if isinstance(cores, Known):
+        parts.append(f"{cores.value:g} cores")
+    if isinstance(memory, Known):
+        parts.append(f"{format_bytes(memory.value)} memory")
+    parts.extend(card.name for card in host.usable_accelerators)
+    for note in run.gathered.placement.notes:
+        run.tell("detect", "warning", note)
+    return Outcome(text=" · ".join(parts))
+
+
+def plan(run: Run) -> Outcome:
+    """Refuse what does not fit; otherwise keep what was asked and decided."""
+    if run.plan.verdict is Verdict.DOES_NOT_FIT:
+        raise does_not_fit(run.plan)
+    before = run.state.plan()
+    run.state.write_service(run.gathered.service)
+    if before is not None and digest_of(before) == run.digest:
+        return Outcome(text=summary(run.plan), unchanged=True)
+    run.state.write_plan(run.plan)
+    return Outcome(text=summary(run.plan))
+
+
+def fetch_all(run: Run) -> Outcome:
+    """Fetch, then decide once more with the true folder and size of the weights."""
+    text = fetch(run)
+    folder = run.notes.pop()
+    model = with_folder(run.plan.model, folder)
+    run.plan = decide(
+        host=run.gathered.host, model=model, service=run.gathered.service, port=run.plan.port, build=run.plan.build
+    )
+    run.digest = digest_of(run.plan)
+    if run.plan.verdict is Verdict.DOES_NOT_FIT:
+        raise does_not_fit(run.plan)
+    run.state.write_plan(run.plan)
+    run.state.write_lock(
+        model=model.id,
+        revision=model.revision.value if isinstance(model.revision, Known) else "",
+        engine=f"{run.plan.build.distribution}=={run.plan.build.version}",
+        versions=run.environment.versions if run.environment else {},
+        plan=run.digest,
+    )
+    return Outcome(text=text, unchanged=not text)
+
+
+def render(run: Run) -> Outcome:
+    """Write the files that start the same engine without selfhost. A file edited by hand is kept beside the new one."""
+    from selfhost.render.process import render as render_process
+
+    if run.environment is None:
+        raise ValueError("render before fetch")
+    bundle = render_process(run.plan, python=run.environment.python, key_file=str(run.state.key_file))
+    run.bundle = bundle
+    changed = [path for path, text in bundle.files.items() if _differs(run.state.bundle / path, text)]
+    if not changed:
+        return Outcome(text=f"{len(bundle.files)} files", unchanged=True)
+    ours = run.state.lock().get("bundle_files")
+    for path in changed:
+        _write_one(run, path, bundle.files[path], ours=ours if isinstance(ours, dict) else {})
+    run.state.write_lock(bundle=bundle.digest, bundle_files={p: _sum(text) for p, text in bundle.files.items()})
+    return Outcome(text=f"{len(bundle.files)} files · {run.state.bundle}")
+
+
+def _write_one(run: Run, path: str, text: str, *, ours: dict[str, object]) -> None:
+    target = run.state.bundle / path
+    if target.exists() and _sum(target.read_text(encoding="utf-8", errors="replace")) != ours.get(path, ""):
+        kept = target.with_name(f"{target.name}.edited-{time.strftime('%Y-%m-%dT%H-%M-%S')}")
+        target.rename(kept)
+        run.tell("render", "warning", f"{path} was edited by hand; your version is kept as {kept}")
+    executable = run.bundle is not None and path in run.bundle.executable
+    write_atomic(target, text, mode=0o700 if executable else 0o600)
+
+
+def _differs(path: Path, text: str) -> bool:
+    try:
+        return path.read_text(encoding="utf-8") != text
+    except (FileNotFoundError, UnicodeDecodeError):
+        return True
+
+
+def _sum(text: str) -> str:
+    import hashlib
+
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def lint(run: Run) -> Outcome:
+    """Read the rendered files back, as a stranger would, and judge them. Errors stop here."""
+    from selfhost.visibility.lint import lint as judge
+    from selfhost.visibility.lint import rule_count
+    from selfhost.visibility.readers.process import read
+
+    if run.bundle is None:
+        raise ValueError("lint before render")
+    workload = read(run.bundle.files["serve.sh"], path=str(run.state.bundle / "serve.sh"))
+    findings = judge(workload, run.gathered.host)
+    errors = [finding for finding in findings if finding.severity is Severity.ERROR]
+    for finding in findings:
+        run.work.say(finding)
+    if errors:
+        raise InputError(
+            f"the rendered files have {len(errors)} error{'s' if len(errors) > 1 else ''}; nothing was started",
+            why=errors[0].title,
+            fix=errors[0].fix,
+            id=errors[0].id,
+        )
+    return Outcome(text=f"{rule_count()} rules, {len(findings) or 'nothing'} found", unchanged=False)
+
+
+def summary(plan: Plan) -> str:
+    parts = [
+        f"{plan.build.engine} {plan.build.version}",
+        plan.weights_precision,
+        f"{format_tokens(plan.context)} context",
+    ]
+    if plan.reasoning.can_think:
+        parts.append(f"reasoning {plan.reasoning.mode.value}")
+    return " · ".join(parts)
+
+
+def does_not_fit(plan: Plan) -> DoesNotFit:
+    memory = plan.memory
+    need = memory.weights + memory.overhead + memory.kv_cache
+    return DoesNotFit(
+        f"{plan.model.served_name} needs {format_bytes(need)}; {memory.where} offers {format_bytes(memory.available)}",
+        why=f"{format_bytes(memory.weights)} weights + {format_bytes(memory.overhead)} engine + "
+        f"{format_bytes(memory.kv_cache)} KV cache for {format_tokens(plan.context)} tokens (an estimate).",
+        fix=(
+            f"see the arithmetic:\nselfhost plan {plan.model.ref} --explain",
+            "or take a smaller model, for instance:\nselfhost up qwen3-0.6b",
+        ),
+        id="PL001",
+    )
+
+
+BEFORE_APPLY = (
+    Step(name="detect", act=detect),
+    Step(name="plan", act=plan),
+    Step(name="fetch", act=fetch_all, bound="itself"),
+    Step(name="render", act=render),
+    Step(name="lint", act=lint),
+)
+"""`apply`, `wait` and `smoke` follow in up.py, where the device's turn and an interrupt are handled."""

@@ -1,0 +1,21 @@
+"""What every deploy action is handed: where it works, and where it reports."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from selfhost.core.paths import Paths
+from selfhost.core.system import LocalSystem
+from selfhost.shapes.event import Sink
+from selfhost.shapes.finding import Finding
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workplace:
+    """`ask` puts a yes-or-no question to the user (or refuses to, without a terminal); `say` shows a finding."""
+
+    env: Mapping[str, str]
+    system: LocalSystem
+    paths: Paths
+    sink: Sink
+    ask: Callable[[str], bool]
+    say: Callable[[Finding], None]

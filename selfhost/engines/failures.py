@@ -1,0 +1,139 @@
+"""The table of engine failures, and finding its rows in a log."""
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from selfhost.core.table import read_table
+from selfhost.engines.stream import Condensed
+from selfhost.shapes.finding import Severity
+
+WRAPPER_PRIO = 90
+"""From here on a line only reports that something else failed before."""
+
+EXIT_CODE_PENALTY = 30
+
+_STAGE_OF_MEMORY = {
+    "load": "load",
+    "quantize": "load",
+    "compile": "profile",
+    "profile": "profile",
+    "kv": "graphs",
+    "warmup": "graphs",
+    "graphs": "graphs",
+}
+"""Which of the rows for exhausted device memory a phase of the start belongs to, where no traceback says it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fix:
+    """One action; for one engine, from a version on or before one, or only with (or without) an extracted value."""
+
+    do: str
+    engine: str = ""
+    since: str = ""
+    until: str = ""
+    needs: str = ""
+    lacks: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """A row of failures.toml."""
+
+    id: str
+    title: str
+    why: str
+    prio: int
+    kind: str
+    stage: str
+    engines: tuple[str, ...]
+    source: str
+    fix: tuple[Fix, ...]
+    severity: Severity = Severity.ERROR
+    exit_codes: tuple[int, ...] = ()
+    any: tuple[re.Pattern[str], ...] = ()
+    all: tuple[re.Pattern[str], ...] = ()
+    none: tuple[re.Pattern[str], ...] = ()
+    extract: tuple[re.Pattern[str], ...] = ()
+
+    @property
+    def is_wrapper(self) -> bool:
+        return self.prio >= WRAPPER_PRIO
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """A row found in a log; `positions` are places in the condensed text, the root first, none for an exit code."""
+
+    failure: Failure
+    prio: int
+    positions: tuple[int, ...]
+
+    @property
+    def rank(self) -> tuple[int, float, str]:
+        return self.prio, self.positions[0] if self.positions else float("inf"), self.failure.id
+
+
+@cache
+def rows() -> tuple[Failure, ...]:
+    """Every row, expressions compiled once."""
+    return tuple(_row(row) for row in read_table("selfhost.engines", "failures.toml")["failure"])
+
+
+def _row(row: dict[str, Any]) -> Failure:
+    return Failure(
+        id=row["id"],
+        title=row["title"],
+        why=row["why"],
+        prio=row["prio"],
+        kind=row["kind"],
+        stage=row["stage"],
+        engines=tuple(row["engines"]),
+        source=row["source"],
+        fix=tuple(Fix(**fix) for fix in row["fix"]),
+        severity=Severity(row.get("severity", "error")),
+        exit_codes=tuple(row.get("exit_codes", ())),
+        any=_patterns(row, "any"),
+        all=_patterns(row, "all"),
+        none=_patterns(row, "none"),
+        extract=_patterns(row, "extract"),
+    )
+
+
+def _patterns(row: dict[str, Any], key: str) -> tuple[re.Pattern[str], ...]:
+    return tuple(re.compile(text, re.MULTILINE) for text in row.get(key, ()))
+
+
+def find(log: Condensed, *, exit_code: int | None = None, stage: str | None = None) -> list[Hit]:
+    """Rows found in `log`, the best first. `stage` is the phase of the start at which it ended."""
+    hits = [hit for row in rows() if (hit := _match(row, log.text, exit_code=exit_code, stage=stage))]
+    return sorted(hits, key=lambda hit: hit.rank)
+
+
+def _match(row: Failure, text: str, *, exit_code: int | None, stage: str | None) -> Hit | None:
+    positions = _positions(row, text, stage=stage)
+    if positions:
+        ruled_out = any(pattern.search(text) for pattern in row.none)
+        return None if ruled_out else Hit(failure=row, prio=row.prio, positions=positions)
+    if exit_code is not None and exit_code in row.exit_codes:
+        return Hit(failure=row, prio=row.prio + EXIT_CODE_PENALTY, positions=())
+    return None
+
+
+def _positions(row: Failure, text: str, *, stage: str | None) -> tuple[int, ...]:
+    found = [match.start() for pattern in row.any if (match := pattern.search(text))]
+    if found:
+        return (min(found),)
+    if not row.all:
+        return ()
+    root = row.all[0].search(text)
+    if not root:
+        return ()
+    rest = [pattern.search(text) for pattern in row.all[1:]]
+    if all(rest):
+        return (root.start(), *(match.start() for match in rest if match))
+    if stage and row.stage and _STAGE_OF_MEMORY.get(stage) == row.stage:
+        return (root.start(),)
+    return ()

@@ -1,0 +1,128 @@
+"""A log stream as engines write it: progress bars, colours, prefixes of composed services and of processes."""
+
+import json
+import re
+from bisect import bisect_right
+from collections import deque
+from dataclasses import dataclass
+
+_ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
+_BREAK = re.compile(r"\r\n|\n|\r")
+_CLUSTER = re.compile(r"\s*\[repeated \d+x across cluster\]")
+_PREFIXES = (
+    re.compile(r"^[\w.-]{1,60}\s*\| "),  # docker compose: `vllm-1  | `
+    re.compile(r"^\d{4}-\d\d-\d\d[T ][\d:.,]+(?:Z|[+-]\d\d:?\d\d)?\s+(?:stdout|stderr)?\s*(?:[FP] )?"),  # Kubernetes
+    re.compile(r"^\w{3}\s+\d+ \d\d:\d\d:\d\d \S+ [\w.@-]+\[\d+\]: "),  # journald
+    re.compile(r"^\((?:APIServer|EngineCore|Worker|VllmWorker|RayWorker|ServeReplica)[^)]{0,120}\) "),
+    re.compile(r"^(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) \d\d-\d\d \d\d:\d\d:\d\d \[?[\w/.]+(?:\.py)?(?::\d+)?\] ?"),
+    re.compile(r"^\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[^\]]{0,40}\] "),  # SGLang
+)
+
+
+def plain(text: str) -> str:
+    """`text` without terminal colours."""
+    return _ANSI.sub("", text) if "\x1b" in text else text
+
+
+def lines(text: str) -> list[str]:
+    """Complete and partial lines of `text`; a carriage return ends a line, as progress bars mean it."""
+    return _BREAK.split(text)
+
+
+def bare(line: str) -> str:
+    """The message of a line without what was put in front of it; workers carry two process prefixes."""
+    line = _CLUSTER.sub("", line)
+    shortened = True
+    while shortened:
+        shortened = False
+        for prefix in _PREFIXES:
+            stripped = prefix.sub("", line, count=1)
+            if stripped != line:
+                line, shortened = stripped, True
+    return line
+
+
+IGNORED = re.compile(
+    # Optional models and platforms that are not there, and what Python says about its own future.
+    r"Ignore import error when loading|platform is not available because|FutureWarning|DeprecationWarning"
+    # A warning of every start on a machine with a low limit: it quotes the error that might come one day (vLLM 0.32.0,
+    # utils/system_utils.py).
+    r"|Found ulimit of \d+ and failed to automatically increase"
+    # Retried, and harmless for a local folder.
+    r"|Error retrieving file list:"
+    r"|If out-of-memory error occurs during cudagraph capture|If you are running out of memory, consider decreasing"
+)
+"""Lines that look bad in healthy logs."""
+
+_ALARM = re.compile(
+    r"error|exception|fail|fatal|abort|kill|cannot|can't|unable|invalid|unsupported|unknown|denied|refused"
+    r"|tim(?:ed|e) ?out|memory|insufficient|exceed|require|larger|greater|less than|too |sig[a-z]+ |traceback|xid|illegal|undefined"
+    r"|in use|not |no |missing|40[0-9]|429|\braise\b|unrecognized|must ",
+    re.IGNORECASE,
+)
+_DIGITS = dict.fromkeys(map(ord, "0123456789"))
+_SAME_SHAPE = 3
+_EDGE_LINES = 4000
+_LONGEST = 8192
+_LONGEST_ROUTINE = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Condensed:
+    """A log without what repeats: its text, and the number in the whole log of each line that stayed."""
+
+    text: str
+    starts: tuple[int, ...]
+    numbers: tuple[int, ...]
+
+    def line_at(self, position: int) -> int:
+        """Index of the kept line in which `position` of the text lies."""
+        return max(0, bisect_right(self.starts, position) - 1)
+
+    def line(self, index: int) -> str:
+        end = self.starts[index + 1] - 1 if index + 1 < len(self.starts) else len(self.text)
+        return self.text[self.starts[index] : end]
+
+
+def condense(text: str) -> Condensed:
+    """Keep what can tell a cause, so that a log of any size is quick to search.
+
+    At most three lines of one shape (digits aside) stay; of those the first and the last thousands, and between them
+    the ones with a word of alarm.
+    """
+    counts: dict[int, int] = {}
+    head: list[tuple[int, str]] = []
+    alarms: list[tuple[int, str]] = []
+    tail: deque[tuple[int, str]] = deque(maxlen=_EDGE_LINES)
+    for number, raw in enumerate(lines(text), start=1):
+        line = raw.strip("\0 \t")
+        shape = hash(line[:_LONGEST_ROUTINE].translate(_DIGITS))
+        seen = counts.get(shape, 0)
+        if not line or seen >= _SAME_SHAPE:
+            continue
+        counts[shape] = seen + 1
+        kept = plain(_unwrapped(line[:_LONGEST]))
+        if IGNORED.search(kept):
+            continue
+        if len(head) < _EDGE_LINES:
+            head.append((number, kept))
+        elif len(alarms) < _EDGE_LINES and _ALARM.search(kept):
+            alarms.append((number, kept))
+        else:
+            tail.append((number, kept[:_LONGEST_ROUTINE]))
+    chosen = sorted([*head, *alarms, *tail])
+    starts, position = [], 0
+    for _, line in chosen:
+        starts.append(position)
+        position += len(line) + 1
+    return Condensed("\n".join(line for _, line in chosen), tuple(starts), tuple(number for number, _ in chosen))
+
+
+def _unwrapped(line: str) -> str:
+    """The message of a line as Docker's json-file driver stores it."""
+    if not line.startswith('{"log":"'):
+        return line
+    try:
+        return str(json.loads(line)["log"]).rstrip("\n")
+    except ValueError:
+        return line

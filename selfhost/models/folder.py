@@ -1,0 +1,74 @@
+"""What kind of directory this is: a model, or one of the things that look like one."""
+
+from pathlib import Path
+
+from selfhost.core.errors import InputError
+from selfhost.shapes.finding import Place
+
+PICKLES = (".bin", ".pt", ".pth", ".ckpt")
+
+
+def names(folder: Path) -> tuple[str, ...]:
+    """Names of the files in `folder`, in order; hidden ones left out."""
+    return tuple(sorted(entry.name for entry in folder.iterdir() if not entry.name.startswith(".")))
+
+
+def is_pickle(name: str) -> bool:
+    """Whether a file holds weights as a Python pickle (training leftovers such as optimizer states do not count)."""
+    return name.endswith(PICKLES) and name.startswith(("pytorch_model", "model", "consolidated", "adapter_model"))
+
+
+def check_is_model(folder: Path) -> None:
+    """Raise InputError when `folder` is no Hugging Face model directory; say what it is instead."""
+    place = Place(path=str(folder))
+    if folder.is_file() and folder.suffix == ".gguf":
+        raise InputError(f"{folder} is a GGUF file", why=_GGUF_WHY, fix=_GGUF_FIX, id="MD005", place=place)
+    if not folder.is_dir():
+        what = "is a file, expected a directory" if folder.exists() else "does not exist"
+        raise InputError(f"{folder} {what}", why=_FILE_WHY, fix=_fix_path(folder), id="MD002", place=place)
+    seen = names(folder)
+    if "config.json" in seen:
+        return
+    shown = ", ".join(seen[:6]) + (f" and {len(seen) - 6} more" if len(seen) > 6 else "")
+    if not seen:
+        raise InputError(f"{folder} is empty", why=_NEEDS, fix=_FETCH, id="MD003", place=place)
+    if "adapter_config.json" in seen:
+        raise InputError(
+            f"{folder} holds an adapter, not a whole model",
+            why="An adapter (LoRA) only changes a base model, which its adapter_config.json names.",
+            fix=("merge the adapter into its base model and serve the merged directory",),
+            evidence=shown,
+            id="MD006",
+            place=place,
+        )
+    if any(name.endswith(".gguf") for name in seen):
+        raise InputError(
+            f"{folder} holds GGUF files and no config.json",
+            why=_GGUF_WHY,
+            fix=_GGUF_FIX,
+            evidence=shown,
+            id="MD005",
+            place=place,
+        )
+    inside = [child.name for child in sorted(folder.iterdir()) if (child / "config.json").is_file()]
+    fix = tuple(f"perhaps {folder / name}" for name in inside[:3]) or _FETCH
+    raise InputError(f"{folder} has no config.json", why=_NEEDS, fix=fix, evidence=shown, id="MD003", place=place)
+
+
+_GGUF_WHY = "GGUF is the format of llama.cpp; the engines here load safetensors with a config.json."
+_GGUF_FIX = ("name the repository that the GGUF was made from (its card says so), for instance Qwen/Qwen3-4B",)
+_NEEDS = "A model directory holds config.json, the tokenizer's files and *.safetensors."
+_FILE_WHY = "A model is a directory with config.json, the tokenizer's files and *.safetensors."
+_FETCH = ("download it again, whole:\nhf download ORG/NAME --local-dir DIR",)
+
+
+def _fix_path(folder: Path) -> tuple[str, ...]:
+    if folder.is_file():
+        return (f"name its directory: {folder.parent}",)
+    siblings = (
+        [entry.name for entry in sorted(folder.parent.iterdir()) if entry.is_dir()] if folder.parent.is_dir() else []
+    )
+    near = [name for name in siblings if name.lower().startswith(folder.name.lower()[:4])]
+    return tuple(f"perhaps {folder.parent / name}" for name in near[:3]) or (
+        "check the path; a name without a slash is looked up in the catalog, org/name on the hub",
+    )

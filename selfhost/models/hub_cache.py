@@ -1,0 +1,161 @@
+"""The user's own Hugging Face cache, read without the hub library and without a network.
+
+Layout: https://huggingface.co/docs/huggingface_hub/guides/manage-cache
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from selfhost.core.files import write_atomic
+from selfhost.models.hub_files import wanted
+from selfhost.models.weights import expected_shards, files, pickled
+
+COMMIT = re.compile(r"[0-9a-f]{40}")
+_TRUE = ("1", "on", "yes", "true")
+_TOKENIZERS = ("tokenizer.json", "tokenizer.model", "tekken.json", "vocab.json", "tiktoken.model", "vocab.txt")
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A hub token and where it came from. Never printed: `repr` hides it."""
+
+    value: str
+    source: str
+
+    def __repr__(self) -> str:
+        return f"Token(from {self.source})"
+
+
+@dataclass(frozen=True, slots=True)
+class HubCache:
+    """Where the hub's library looks, by the same variables in the same order as the library itself."""
+
+    root: Path
+    token_file: Path
+    endpoint: str
+    offline: bool
+    listings: Path
+    """File lists that selfhost keeps, so that a snapshot can be judged complete without asking the hub."""
+    _token: Token | None
+
+    @classmethod
+    def of(cls, env: Mapping[str, str], *, listings: Path) -> "HubCache":
+        user = Path(env.get("HOME") or "/root")
+        home = _expand(
+            env.get("HF_HOME") or str(Path(env.get("XDG_CACHE_HOME") or user / ".cache") / "huggingface"), user
+        )
+        root = _expand(env.get("HF_HUB_CACHE") or env.get("HUGGINGFACE_HUB_CACHE") or str(home / "hub"), user)
+        token_file = _expand(env.get("HF_TOKEN_PATH") or str(home / "token"), user)
+        return cls(
+            root=root,
+            token_file=token_file,
+            endpoint=(env.get("HF_ENDPOINT") or "https://huggingface.co").rstrip("/"),
+            offline=_is_true(env.get("HF_HUB_OFFLINE") or env.get("TRANSFORMERS_OFFLINE")),
+            listings=listings,
+            _token=_token_of(env, token_file),
+        )
+
+    @property
+    def token(self) -> Token | None:
+        return self._token
+
+    def storage(self, repo_id: str) -> Path:
+        return self.root / f"models--{repo_id.replace('/', '--')}"
+
+    def folder(self, repo_id: str, commit: str) -> Path:
+        return self.storage(repo_id) / "snapshots" / commit
+
+    def commit(self, repo_id: str, asked: str) -> str | None:
+        """The commit that a branch or tag had when it was last downloaded; a commit is itself."""
+        if COMMIT.fullmatch(asked):
+            return asked
+        ref = self.storage(repo_id) / "refs" / asked
+        try:
+            text = ref.read_text(encoding="utf-8").strip()
+        except (OSError, ValueError):
+            return None
+        return text if COMMIT.fullmatch(text) else None
+
+    def record(self, repo_id: str, asked: str, commit: str) -> None:
+        """Remember which commit a branch or tag stands for, in the hub library's own place."""
+        if not COMMIT.fullmatch(asked):
+            write_atomic(self.storage(repo_id) / "refs" / asked, commit, mode=0o644)
+
+    def snapshot(self, repo_id: str, asked: str) -> str | None:
+        """The directory of a whole local snapshot, or None: nothing is dangling, missing or of the wrong size."""
+        commit = self.commit(repo_id, asked)
+        if commit is None:
+            return None
+        folder = self.folder(repo_id, commit)
+        if not (folder / "config.json").is_file() or not self._is_whole(repo_id, commit, folder):
+            return None
+        return str(folder)
+
+    def _is_whole(self, repo_id: str, commit: str, folder: Path) -> bool:
+        if any(path.is_symlink() and not path.exists() for path in folder.rglob("*")):
+            return False
+        listing = self.listing(repo_id, commit)
+        if listing is not None:
+            return all(_has(folder / name, size) for name, size in wanted(listing).items())
+        if not any((folder / name).is_file() for name in _TOKENIZERS):
+            return False
+        shards = expected_shards(folder)
+        return all((folder / name).is_file() for name in shards) and bool(files(folder) or pickled(folder))
+
+    def listing(self, repo_id: str, commit: str) -> dict[str, int] | None:
+        """Names and sizes of a repository's files at a commit, as noted at the download: by us, or by the library."""
+        return _ours(self._listing_file(repo_id, commit)) or _theirs(self.storage(repo_id) / "trees" / f"{commit}.json")
+
+    def keep_listing(self, repo_id: str, commit: str, listing: Mapping[str, int]) -> None:
+        write_atomic(self._listing_file(repo_id, commit), json.dumps(dict(listing), indent=1) + "\n")
+
+    def _listing_file(self, repo_id: str, commit: str) -> Path:
+        return self.listings / self.storage(repo_id).name / f"{commit}.json"
+
+
+def _has(path: Path, size: int) -> bool:
+    return path.is_file() and path.stat().st_size == size
+
+
+def _ours(path: Path) -> dict[str, int] | None:
+    """Our own list; anything unreadable counts as not there, and is fetched anew."""
+    try:
+        listing = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return None
+    if not isinstance(listing, dict) or not all(isinstance(size, int) for size in listing.values()):
+        return None
+    return listing or None
+
+
+def _theirs(path: Path) -> dict[str, int] | None:
+    """The list that huggingface_hub 2.x keeps beside its snapshots (format_version 1)."""
+    try:
+        tree = json.loads(path.read_bytes())
+        return {name: int(entry.get("lfs_size") or entry["size"]) for name, entry in tree["files"].items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def _expand(text: str, user: Path) -> Path:
+    return user / text[2:] if text.startswith("~/") else Path(text)
+
+
+def _is_true(value: str | None) -> bool:
+    return (value or "").lower() in _TRUE
+
+
+def _token_of(env: Mapping[str, str], token_file: Path) -> Token | None:
+    for name in ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"):
+        if env.get(name, "").strip():
+            return Token(env[name].strip(), name)
+    if _is_true(env.get("HF_HUB_DISABLE_IMPLICIT_TOKEN")):
+        return None
+    try:
+        text = token_file.read_text(encoding="utf-8").strip()
+    except (OSError, ValueError):
+        return None
+    return Token(text, str(token_file)) if text else None

@@ -1,0 +1,269 @@
+"""What the user typed → the Model that will be served: alias, hub id, address of a model's page, or a directory."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from selfhost.core.errors import InputError
+from selfhost.core.paths import Paths, slug
+from selfhost.models import catalog, config, embedded, weights
+from selfhost.models.catalog import CatalogRow
+from selfhost.models.families import family_of
+from selfhost.models.folder import check_is_model
+from selfhost.shapes.host import Fact, Known, Unknown
+from selfhost.shapes.model import Model, Origin
+
+if TYPE_CHECKING:
+    from selfhost.models.hub import Hub
+
+_HUB_ID = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?/[A-Za-z0-9](?:[A-Za-z0-9._-]{0,94}[A-Za-z0-9])?")
+_PAGE = re.compile(r"(?:hf://|(?:https?://)?(?:www\.)?(?:huggingface\.co|hf\.co)/)(?:models/)?(.+)")
+_REVISION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,199}")
+_BYTES_PER_PARAMETER = {"bf16": 2, "fp16": 2, "fp32": 4, "fp8": 1, "int8": 1}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """A reference, taken apart. Exactly one of `folder` and `repo_id` is set."""
+
+    ref: str
+    folder: Path | None = None
+    repo_id: str = ""
+    revision: str = ""
+    row: CatalogRow | None = None
+
+
+def resolve(ref: str, *, env: Mapping[str, str], paths: Paths, hub: "Hub") -> Model:
+    """Find out what `ref` names. The hub is only asked when no complete snapshot is on this machine."""
+    asked = _take_apart(ref.strip(), env)
+    if asked.folder is not None:
+        return _from_folder(asked, asked.folder)
+    snapshot = hub.snapshot(asked.repo_id, asked.revision)
+    if snapshot is not None:
+        revision = hub.revision(asked.repo_id, asked.revision)
+        return _from_files(asked, snapshot, path=snapshot, revision=revision, size=_checked_size(snapshot))
+    if asked.row is not None and asked.row.demonstration and not asked.revision:
+        ready = embedded.is_ready(paths)
+        if ready is not None or _is_away(hub):
+            return _embedded(asked, asked.row, ready)
+    if _is_away(hub):
+        return _without_hub(asked, hub)
+    return _from_hub(asked, hub)
+
+
+def _is_away(hub: "Hub") -> bool:
+    reached = hub.reachable()
+    return isinstance(reached, Known) and not reached.value
+
+
+def _take_apart(ref: str, env: Mapping[str, str]) -> _Asked:
+    page = _PAGE.fullmatch(ref)
+    if page:
+        return _of_page(ref, page[1])
+    name, _, revision = ref.partition("@")
+    row = catalog.by_alias(name)
+    if row is not None:
+        return _Asked(ref=ref, repo_id=row.id, revision=_checked_revision(ref, revision) or row.revision, row=row)
+    folder = _as_folder(ref, env)
+    if folder is not None:
+        return _Asked(ref=ref, folder=folder)
+    if "/" not in name:
+        raise _unknown_name(ref, name)
+    return _of_hub_id(ref, name, revision)
+
+
+def _of_page(ref: str, rest: str) -> _Asked:
+    """`org/name`, `org/name@rev` or a page of it such as `org/name/tree/rev`."""
+    parts = re.split(r"[?#]", rest, maxsplit=1)[0].strip("/").split("/")
+    name, _, revision = "/".join(parts[:2]).partition("@")
+    if len(parts) > 3 and parts[2] in ("tree", "blob", "resolve", "commit"):
+        revision = parts[3]
+    return _of_hub_id(ref, name, revision)
+
+
+def _of_hub_id(ref: str, name: str, revision: str) -> _Asked:
+    if not _HUB_ID.fullmatch(name) or "--" in name or ".." in name or name.endswith(".git"):
+        raise InputError(
+            f"`{ref}` is no model",
+            why="A model is an alias, a hub id such as Qwen/Qwen3-4B (with @REVISION if wanted), or a directory.",
+            fix=("see what selfhost knows by name:\nselfhost models", "a directory is best typed with ./ or /"),
+            id="MD023",
+        )
+    row = catalog.by_id(name)
+    repo_id = row.id if row else name
+    pinned = row.revision if row else ""
+    return _Asked(ref=ref, repo_id=repo_id, revision=_checked_revision(ref, revision) or pinned, row=row)
+
+
+def _checked_revision(ref: str, revision: str) -> str:
+    if ref.endswith("@") or (revision and (not _REVISION.fullmatch(revision) or ".." in revision)):
+        raise InputError(
+            f"`{revision}` in `{ref}` is no revision",
+            why="Behind @ stands a branch, a tag, or a commit of 40 hexadecimal digits.",
+            fix=("leave the part behind @ away for the newest state",),
+            id="MD009",
+        )
+    return revision
+
+
+def _as_folder(ref: str, env: Mapping[str, str]) -> Path | None:
+    """The directory that `ref` means, or None when it is a name. A typed path counts even if nothing is there."""
+    path = Path(env.get("HOME") or "/root") / ref[2:] if ref.startswith("~/") else Path(ref)
+    typed = ref.startswith(("/", "./", "../", "~/")) or ref in (".", "..") or ref.count("/") > 1 or ref.endswith("/")
+    if not ref:
+        return None
+    return path.absolute() if typed or path.exists() else None
+
+
+def _unknown_name(ref: str, name: str) -> InputError:
+    near = catalog.nearest(name.replace(":", "-").replace("_", "-"))
+    return InputError(
+        f"selfhost knows no model `{ref}`" if ref else "no model was named",
+        why="A name without a slash is looked up in the catalog; a directory of that name is not here either.",
+        fix=(
+            *(f"perhaps {other}" for other in near),
+            "see all names:\nselfhost models",
+            "any other model works by its hub id, for instance:\nselfhost up Qwen/Qwen3-4B",
+        ),
+        id="MD001",
+    )
+
+
+def _from_folder(asked: _Asked, folder: Path) -> Model:
+    """A directory of the user's. Its weights are checked here: nothing else will fetch them anew."""
+    check_is_model(folder)
+    revision = Unknown("a local directory has no revision")
+    return _from_files(asked, str(folder), path=str(folder), revision=revision, size=_checked_size(str(folder)))
+
+
+def _checked_size(folder: str) -> Fact[int]:
+    weights.check(folder)
+    return weights.total_bytes(folder)
+
+
+def _from_hub(asked: _Asked, hub: "Hub") -> Model:
+    """Only the few small files that describe the model are fetched here."""
+    commit = hub.commit(asked.repo_id, asked.revision)
+    described = hub.card_files(asked.repo_id, commit)
+    return _from_files(
+        asked,
+        described,
+        path="",
+        revision=Known(commit, hub.cache.endpoint),
+        size=hub.weights_size(asked.repo_id, commit),
+        pickled=hub.pickled(asked.repo_id, commit),
+    )
+
+
+def _from_files(
+    asked: _Asked, folder: str, *, path: str, revision: Fact[str], size: Fact[int], pickled: bool | None = None
+) -> Model:
+    """A Model from config.json and its neighbours in `folder`."""
+    said = config.read(folder)
+    row = asked.row or (catalog.relative_of(asked.repo_id) if asked.repo_id else None)
+    name = asked.repo_id or Path(folder).name
+    params = Known(row.params_b, row.source) if row else _parameters(size, said.dtype)
+    same = catalog.by_id(asked.repo_id) if asked.repo_id else None
+    return Model(
+        ref=asked.ref,
+        id=name,
+        alias=same.alias if same else "",
+        served_name=_served_name(same, name),
+        origin=Origin.HUB if asked.repo_id else Origin.FOLDER,
+        revision=revision,
+        path=path,
+        architecture=said.architectures[0] if said.architectures else "",
+        family=family_of(
+            asked.repo_id, model_type=said.model_type, architectures=said.architectures, template=said.template
+        ),
+        geometry=said.geometry,
+        dtype=said.dtype,
+        weights_bytes=size,
+        params_b=params,
+        active_b=Known(row.active_b, row.source) if row else _active(params, said.architectures),
+        context_native=said.context_native,
+        has_chat_template=Known(bool(said.template), "chat_template.jinja, tokenizer_config.json"),
+        licence=same.licence if same else "",
+        gated=same.gated if same else False,
+        remote_code=said.remote_code,
+        pickled=weights.pickled(folder) if pickled is None else pickled,
+        demonstration=bool(same and same.demonstration),
+    )
+
+
+def _parameters(size: Fact[int], dtype: Fact[str]) -> Fact[float]:
+    """Billions of parameters, as far as bytes and precision tell."""
+    if isinstance(size, Unknown):
+        return size
+    width = _BYTES_PER_PARAMETER.get(dtype.value) if isinstance(dtype, Known) else None
+    if width is None:
+        return Unknown("the precision of the weights does not give their number")
+    return Known(size.value / width / 1e9, "estimated: bytes of the weights by their precision")
+
+
+def _active(params: Fact[float], architectures: tuple[str, ...]) -> Fact[float]:
+    if any("moe" in name.lower() or "gptoss" in name.lower() for name in architectures):
+        return Unknown("a mixture of experts that is in no table")
+    return params
+
+
+def _served_name(row: CatalogRow | None, name: str) -> str:
+    return (row.alias if row else "") or slug(name) or "model"
+
+
+def _embedded(asked: _Asked, row: CatalogRow, ready: str | None) -> Model:
+    """The demonstration model out of a Python package, made or still to be made."""
+    if ready is not None:
+        made = _from_files(
+            asked,
+            ready,
+            path=ready,
+            revision=Known(f"{embedded.PACKAGE} {embedded.VERSION}", "PyPI"),
+            size=_checked_size(ready),
+        )
+        return _as_embedded(made)
+    return _as_embedded(_from_row(asked, row, revision=Known(f"{embedded.PACKAGE} {embedded.VERSION}", "PyPI")))
+
+
+def _as_embedded(model: Model) -> Model:
+    return replace(model, origin=Origin.EMBEDDED)
+
+
+def _without_hub(asked: _Asked, hub: "Hub") -> Model:
+    """What the catalog knows, for planning; without a row there is nothing to plan with, and the reason is raised."""
+    row = asked.row or catalog.relative_of(asked.repo_id)
+    if row is None:
+        hub.commit(asked.repo_id, asked.revision)
+        return _from_hub(asked, hub)  # it came back in between
+    reached = hub.reachable()
+    how = reached.how if isinstance(reached, Known) else reached.reason
+    known = bool(asked.revision) and len(asked.revision) == 40
+    revision: Fact[str] = Known(asked.revision, "named") if known else Unknown(f"the hub was not asked: {how}")
+    return _from_row(asked, row, revision=revision)
+
+
+def _from_row(asked: _Asked, row: CatalogRow, *, revision: Fact[str]) -> Model:
+    own = row.id == asked.repo_id
+    foreign = Unknown(f"{asked.repo_id} is derived from {row.id}; its own files were not read")
+    return Model(
+        ref=asked.ref,
+        id=asked.repo_id,
+        alias=row.alias if own else "",
+        served_name=_served_name(row if own else None, asked.repo_id),
+        origin=Origin.HUB,
+        revision=revision,
+        architecture=row.architecture,
+        family=family_of(asked.repo_id),
+        geometry=Known(row.geometry, row.source),
+        dtype=Known(row.native, row.source) if own else foreign,
+        weights_bytes=row.weights_bytes if own else foreign,
+        params_b=Known(row.params_b, row.source),
+        active_b=Known(row.active_b, row.source),
+        context_native=Known(row.context, row.source),
+        has_chat_template=Unknown("the model's files are not on this machine"),
+        licence=row.licence if own else "",
+        gated=row.gated if own else False,
+        demonstration=row.demonstration and own,
+    )

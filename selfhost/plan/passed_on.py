@@ -1,0 +1,106 @@
+"""What the user passes on to the engine, as far as it changes what is decided here."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from selfhost.engines import vllm
+from selfhost.engines.base import engine
+from selfhost.shapes.plan import Decision, Evidence, ReasoningPlan
+from selfhost.shapes.service import ReasoningMode
+
+_BEHAVIOUR = (
+    "--quantization",
+    "--quantization-config",
+    "--dtype",
+    "--kv-cache-dtype",
+    "--hf-overrides",
+    "--rope-scaling",
+    "--rope-theta",
+    "--chat-template",
+    "--generation-config",
+    "--override-generation-config",
+    "--speculative-config",
+)
+"""Flags after which the published scores of the model need not hold (speculation: only by rounding)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PassedOn:
+    """The user's engine flags by full name."""
+
+    flags: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, engine_name: str, extra: tuple[str, ...]) -> "PassedOn":
+        """Read `extra` as the engine does. Raises InputError for what contradicts an allocation."""
+        return cls(flags=engine(engine_name).overridden(extra))
+
+    def text(self, name: str) -> str | None:
+        return self.flags.get(name)
+
+    def count(self, name: str) -> int | None:
+        """A number in the engine's own spelling (`32k`); None when the flag is absent or says `auto`."""
+        value = self.flags.get(name)
+        return None if value is None else vllm.count(value)
+
+    def fraction(self, name: str) -> float | None:
+        try:
+            return float(self.flags[name])
+        except (KeyError, ValueError):
+            return None
+
+    def by(self, name: str) -> str:
+        return f"-- {name} {self.flags[name]}"
+
+    @property
+    def stretches_positions(self) -> bool:
+        """The user extends the trained positions (RoPE scaling) knowingly."""
+        return any("rope" in name or "rope" in value for name, value in self.flags.items())
+
+    @property
+    def compiles(self) -> bool:
+        """Eager execution was switched off."""
+        level = self.flags.get("--optimization-level", "0")
+        return self.flags.get("--enforce-eager") == "false" or level != "0" or "--compilation-config" in self.flags
+
+    def decisions(self) -> tuple[Decision, ...]:
+        return tuple(
+            Decision(
+                field="engine flag",
+                value=name if value == "true" else f"{name} {value}",
+                reason="passed on to the engine as it is; it replaces what selfhost planned there",
+                source="user",
+                evidence=Evidence.ASSUMED,
+                changes_behaviour=name in _BEHAVIOUR,
+                by=self.by(name),
+            )
+            for name, value in self.flags.items()
+        )
+
+    def reasoning(self, plan: ReasoningPlan) -> ReasoningPlan:
+        """The reasoning plan as the user's own parser and template defaults make it."""
+        if "--reasoning-parser" in self.flags:
+            plan = replace(plan, parser=self.flags["--reasoning-parser"])
+        told = _object(self.flags.get("--default-chat-template-kwargs", ""))
+        if told is None:
+            return plan
+        plan = replace(plan, template_defaults=told)
+        switch = next((told[key] for key in ("enable_thinking", "thinking") if isinstance(told.get(key), bool)), None)
+        if switch is None or not plan.can_think:
+            return plan
+        return replace(plan, mode=ReasoningMode.ON if switch else ReasoningMode.OFF)
+
+
+def without_repeats(planned: tuple[str, ...], passed: PassedOn) -> tuple[str, ...]:
+    """`planned` flags (name, value, name, value…) without those that the user gives too."""
+    pairs = zip(planned[::2], planned[1::2], strict=True)
+    return tuple(token for name, value in pairs if name not in passed.flags for token in (name, value))
+
+
+def _object(text: str) -> dict[str, object] | None:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None

@@ -1,0 +1,181 @@
+"""The reasoning mode: `on|off|budget=N|effort=LEVEL`, resolved for a family into server defaults and request fields."""
+
+from dataclasses import dataclass, replace
+
+from selfhost.core.errors import InputError
+from selfhost.plan import reasoning_refusals as refusals
+from selfhost.plan.origin import by
+from selfhost.plan.reasoning_wire import Wire, wire_of
+from selfhost.shapes.host import Known
+from selfhost.shapes.model import Model, ReasoningClass
+from selfhost.shapes.plan import Decision, EnforcedBy, Evidence, ReasoningPlan
+from selfhost.shapes.service import ReasoningAsk, ReasoningMode, Service
+
+ROOM_FOR_THINKING = 16_384
+"""Tokens of context below which thinking often leaves no room for the answer (model cards ask for 16k to 32k)."""
+REPLY_TOKENS = 1024
+"""What a reply needs behind a thinking budget."""
+EFFORTS = ("low", "medium", "high")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReasoningDecision:
+    """The mode, why, and engine flags that it needs beside the planned ones."""
+
+    plan: ReasoningPlan
+    decision: Decision
+    flags: tuple[str, ...] = ()
+
+
+def parse(text: str) -> ReasoningAsk:
+    """Read `on`, `off`, `budget=N` (tokens, 0 or more) or `effort=low|medium|high`. Raises InputError."""
+    word, has_value, value = text.strip().lower().partition("=")
+    if word in ("on", "off") and not has_value:
+        return ReasoningAsk(mode=ReasoningMode(word))
+    digits = value.replace("_", "")
+    if word == "budget" and digits.isascii() and digits.isdigit() and len(digits) <= 9:
+        return ReasoningAsk(mode=ReasoningMode.BUDGET, budget_tokens=int(digits))
+    if word == "effort" and value in EFFORTS:
+        return ReasoningAsk(mode=ReasoningMode.EFFORT, effort=value)
+    why = {
+        "budget": "A budget is a whole number of tokens, 0 or more.",
+        "effort": f"The levels are {', '.join(EFFORTS)}.",
+    }.get(word, "It is one of: on, off, budget=N (tokens), effort=low|medium|high.")
+    raise InputError(
+        f"`--reasoning {text}` is not a reasoning mode",
+        why=why,
+        fix=("for instance:\n--reasoning on", "or with at most 2048 tokens of thinking:\n--reasoning budget=2048"),
+        id="CF020",
+    )
+
+
+def decide_reasoning(*, model: Model, service: Service, engine: str, context: int) -> ReasoningDecision:
+    """The mode asked for, or the family's own default; always explicit. Raises InputError for the impossible."""
+    ask = service.reasoning
+    wire = wire_of(model.family, engine=engine)
+    if model.family.reasoning_class is ReasoningClass.NONE:
+        return _without(model=model, ask=ask, who=by(service, "reasoning", ask))
+    _refuse_impossible(model=model, ask=ask, wire=wire, context=context)
+    mode = ask.mode if ask is not None else default_mode(model)
+    plan = _resolve(mode=mode, ask=ask, wire=wire, context=context)
+    enforced = EnforcedBy.SERVER if plan.unsent == "served" else EnforcedBy.CLIENT
+    decision = Decision(
+        field="reasoning",
+        value=str(ask) if ask is not None else mode.value,
+        reason=_reason(model=model, plan=plan, wire=wire, context=context, asked=ask is not None),
+        source=model.family.source,
+        evidence=Evidence.READ_IN_CODE,
+        evidence_note=f"family {model.family.id}, class {model.family.reasoning_class}; {engine}'s parser registry",
+        enforced_by=enforced,
+        by=by(service, "reasoning", ask),
+        alternatives=wire.possible,
+    )
+    return ReasoningDecision(plan=plan, decision=decision, flags=wire.flags if plan.can_think else ())
+
+
+def default_mode(model: Model) -> ReasoningMode:
+    """What the family's template does when nothing is sent, where that is one thing; thinking on where it is not."""
+    default = model.family.default_mode
+    if default.startswith("on("):  # `on(0.8B,2B off)`: sizes that start in the other mode
+        sizes = default.removeprefix("on(").removesuffix("off)").replace(" ", "").split(",")
+        name = model.id.lower()
+        return ReasoningMode.OFF if any(f"-{size.lower()}" in name for size in sizes) else ReasoningMode.ON
+    return ReasoningMode.OFF if default == "off" else ReasoningMode.ON
+
+
+def _without(*, model: Model, ask: ReasoningAsk | None, who: str) -> ReasoningDecision:
+    if ask is not None and ask.mode is not ReasoningMode.OFF:
+        raise refusals.does_not_think(model, ask)
+    note = f" ({model.family.note})" if model.family.note else ""
+    return ReasoningDecision(
+        plan=ReasoningPlan(mode=ReasoningMode.OFF),
+        decision=Decision(
+            field="reasoning",
+            value="none",
+            reason=f"not a reasoning model{note}: no parser, or whole answers would be taken for thoughts",
+            source=model.family.source,
+            evidence=Evidence.READ_IN_CODE if model.family.source else Evidence.ASSUMED,
+            by=who,
+        ),
+    )
+
+
+def _refuse_impossible(*, model: Model, ask: ReasoningAsk | None, wire: Wire, context: int) -> None:
+    if ask is None or ask.mode is ReasoningMode.ON:
+        return
+    if ask.mode is ReasoningMode.OFF and wire.off is None:
+        raise refusals.cannot_stop(model, has_budget=wire.has_budget, levels=tuple(wire.efforts))
+    if ask.mode is ReasoningMode.EFFORT and (ask.effort or "") not in wire.efforts:
+        raise refusals.no_such_effort(model, ask, levels=tuple(wire.efforts), has_budget=wire.has_budget)
+    if ask.mode is ReasoningMode.BUDGET:
+        if not wire.has_budget:
+            raise refusals.no_budget(model, ask, levels=tuple(wire.efforts), can_stop=wire.off is not None)
+        if (ask.budget_tokens or 0) + _reply_room(context) > context:
+            raise refusals.budget_too_large(model, ask, context=context, reply_tokens=_reply_room(context))
+
+
+def _reply_room(context: int) -> int:
+    return min(REPLY_TOKENS, context // 2)
+
+
+def _resolve(*, mode: ReasoningMode, ask: ReasoningAsk | None, wire: Wire, context: int) -> ReasoningPlan:
+    base = ReasoningPlan(
+        mode=mode,
+        parser=wire.parser,
+        request_on=wire.request(wire.on),
+        request_off=wire.request(wire.off),
+        can_think=True,
+        can_switch=wire.can_switch,
+    )
+    if mode is ReasoningMode.OFF:
+        return replace(base, template_defaults=wire.server(wire.off))
+    served = replace(base, template_defaults=wire.server(wire.on))
+    if ask is not None and mode is ReasoningMode.EFFORT:
+        return _with_effort(served, effort=ask.effort or "", wire=wire)
+    if ask is not None and mode is ReasoningMode.BUDGET:
+        return _with_budget(served, tokens=ask.budget_tokens or 0, wire=wire, context=context)
+    return served
+
+
+def _with_effort(plan: ReasoningPlan, *, effort: str, wire: Wire) -> ReasoningPlan:
+    level = {**wire.on_fields, wire.effort_key: wire.efforts[effort]}
+    plan = replace(plan, effort=effort, request_on=wire.request(level))
+    if wire.server_reads_effort:
+        return replace(plan, template_defaults=wire.server(level))
+    return replace(plan, client_extras=wire.request(level), unsent="only when asked")
+
+
+def _with_budget(plan: ReasoningPlan, *, tokens: int, wire: Wire, context: int) -> ReasoningPlan:
+    """A budget is kept by nobody but the client on vLLM: it is sent with room for the reply behind it."""
+    hard: dict[str, object] = {"thinking_token_budget": tokens, "max_tokens": tokens + _reply_room(context)}
+    plan = replace(plan, budget_tokens=tokens)
+    if wire.budget_key:  # the template itself knows a budget: the server default holds, softly
+        told = {**plan.template_defaults, wire.budget_key: tokens}
+        return replace(plan, template_defaults=told, client_extras={"max_tokens": hard["max_tokens"]})
+    return replace(plan, client_extras=hard, unsent="only when asked")
+
+
+def _reason(*, model: Model, plan: ReasoningPlan, wire: Wire, context: int, asked: bool) -> str:
+    parts = [] if asked else [_default_words(model, plan)]
+    if plan.unsent == "served":
+        parts.append("served to a client that sends nothing")
+    else:
+        sent = ", ".join(f"{key}={value}" for key, value in plan.client_extras.items())
+        parts.append(
+            f"only when the client asks ({sent}): vLLM keeps no such default; without it thinking is unlimited"
+        )
+    if wire.budget_key and plan.budget_tokens is not None:
+        parts.append("the model was trained to keep to its budget; nothing cuts it off")
+    if wire.note:
+        parts.append(wire.note)
+    if plan.mode is not ReasoningMode.OFF and plan.budget_tokens is None and context < ROOM_FOR_THINKING:
+        parts.append(f"{context:,} tokens are little room for thinking: a reply may end before its answer begins")
+    if isinstance(model.has_chat_template, Known) and not model.has_chat_template.value:
+        parts.append("the model has no chat template, so nothing switches")
+    return "; ".join(parts)
+
+
+def _default_words(model: Model, plan: ReasoningPlan) -> str:
+    if model.family.default_mode in ("auto", "split", "explicit"):
+        return f"its template has no single default, so {plan.mode.value} is written down"
+    return f"the family's own default ({model.family.note})" if model.family.note else "the family's own default"

@@ -1,0 +1,114 @@
+"""How a family's thinking is switched on the wire: one entry per class, details per family in reasoning.toml."""
+
+import json
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from selfhost.core.table import read_table
+from selfhost.shapes.model import Family, ReasoningClass
+
+Fields = dict[str, object]
+
+BOTH_ON: Fields = {"enable_thinking": True, "thinking": True}
+BOTH_OFF: Fields = {"enable_thinking": False, "thinking": False}
+"""Both spellings, always: templates drop the one they do not know, and each parser reads at least one."""
+THINK_STRINGS = {"reasoning_start_str": "<think>", "reasoning_end_str": "</think>"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wire:
+    """Fields that put a family into each mode. `on` and `off` are None where that mode cannot be asked for.
+
+    `top_level`: they are fields of the request itself, not of `chat_template_kwargs`.
+    """
+
+    parser: str
+    on: Fields | None = None
+    off: Fields | None = None
+    can_switch: bool = False
+    """One request field is enough to change the mode."""
+    top_level: bool = False
+    server_reads_effort: bool = True
+    effort_key: str = ""
+    efforts: dict[str, str] = field(default_factory=dict)
+    """What may be asked → the family's own word for it."""
+    has_budget: bool = False
+    budget_key: str = ""
+    """Template variable of a budget that the model was trained to keep."""
+    flags: tuple[str, ...] = ()
+    note: str = ""
+
+    @property
+    def on_fields(self) -> Fields:
+        return self.on or {}
+
+    def server(self, fields: Fields | None) -> Fields:
+        return dict(fields or {})
+
+    def request(self, fields: Fields | None) -> Fields:
+        if not fields:
+            return {}
+        return dict(fields) if self.top_level else {"chat_template_kwargs": dict(fields)}
+
+    @property
+    def possible(self) -> tuple[str, ...]:
+        """Every mode that could be asked for."""
+        modes = ["on"] + (["off"] if self.off is not None else [])
+        modes += ["budget=N"] if self.has_budget else []
+        return (*modes, *(f"effort={level}" for level in self.efforts))
+
+
+@cache
+def _details() -> dict[str, dict[str, Any]]:
+    return {row["family"]: row for row in read_table("selfhost.plan", "reasoning.toml")["family"]}
+
+
+def wire_of(family: Family, *, engine: str) -> Wire:
+    """The wire of `family` on `engine`; of the class alone where the family has no row of its own."""
+    details = _details().get(family.id, {})
+    budget = family.budget.get(engine, "none")
+    kind = family.reasoning_class
+    mode = _MODES.get(kind, {})
+    key = details.get("effort_key", "reasoning_effort" if kind in _EFFORT else "")
+    flags: tuple[str, ...] = ("--reasoning-config", json.dumps(THINK_STRINGS)) if budget == "config" else ()
+    if "effort_map" in details:
+        flags += ("--reasoning-effort-map", json.dumps(details["effort_map"]))
+    return Wire(
+        parser=family.reasoning_parser.get(engine, ""),
+        on=details.get("on", mode.get("on")),
+        off=details.get("off", mode.get("off")),
+        can_switch=kind in _SWITCHED,
+        top_level=details.get("top_level", False),
+        server_reads_effort=details.get("server_reads_effort", True),
+        effort_key=key,
+        efforts=dict(details.get("efforts", {})),
+        has_budget=budget in ("flag", "config"),
+        budget_key=details.get("budget_key", ""),
+        flags=flags,
+        note=details.get("note", ""),
+    )
+
+
+_EFFORT = (ReasoningClass.EFFORT, ReasoningClass.EFFORT_SWITCH, ReasoningClass.TOGGLE_EFFORT)
+_SWITCHED = (
+    ReasoningClass.TOGGLE_ENABLE,
+    ReasoningClass.TOGGLE_THINKING,
+    ReasoningClass.TOGGLE_EFFORT,
+    ReasoningClass.EFFORT_SWITCH,
+    ReasoningClass.MODE_WORD,
+    ReasoningClass.TEMPLATE_BUDGET,
+)
+_MODES: dict[ReasoningClass, dict[str, Fields]] = {
+    ReasoningClass.TOGGLE_ENABLE: {"on": BOTH_ON, "off": BOTH_OFF},
+    ReasoningClass.TOGGLE_THINKING: {"on": BOTH_ON, "off": BOTH_OFF},
+    ReasoningClass.TOGGLE_EFFORT: {"on": BOTH_ON, "off": BOTH_OFF},
+    ReasoningClass.MODE_WORD: {"on": {"thinking_mode": "enabled"}, "off": {"thinking_mode": "disabled"}},
+    ReasoningClass.SYSTEM_PROMPT: {"on": {"enable_thinking": True}, "off": {"enable_thinking": False}},
+    ReasoningClass.EFFORT_SWITCH: {"on": {"reasoning_effort": "high"}, "off": {"reasoning_effort": "none"}},
+    ReasoningClass.TEMPLATE_BUDGET: {
+        "on": {"thinking_budget": -1},
+        "off": {"thinking_budget": 0, "enable_thinking": False},
+    },
+}
+"""ALWAYS and EFFORT are absent on purpose: a toggle sent to them only blinds their parser."""

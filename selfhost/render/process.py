@@ -1,0 +1,51 @@
+"""The process target: a shell script that starts the engine, a systemd user unit, and how to use both."""
+
+import json
+
+from selfhost.engines.base import engine
+from selfhost.plan.digest import digest_of
+from selfhost.plan.workload import workload_of
+from selfhost.render.environment import environment
+from selfhost.shapes.bundle import Bundle
+from selfhost.shapes.plan import Plan
+
+SCRIPT = "serve.sh"
+UNIT = "selfhost.service"
+README = "README.txt"
+KEY_HEADER_SUFFIX = ".header"
+"""Beside a key lies the same key as an HTTP header line (core/secret.py)."""
+
+
+def render(plan: Plan, *, python: str, key_file: str, log_hint: str = "", folder: str = "") -> Bundle:
+    """Files that start the plan's engine without selfhost; the same plan gives the same bytes.
+
+    `folder` is where they will lie; without it there is no unit, since a unit needs absolute paths.
+    """
+    workload = workload_of(plan, python=python)
+    base_url = f"http://{plan.address}:{plan.port}/v1"
+    question = {
+        "model": plan.model.served_name,
+        "messages": [{"role": "user", "content": "What is the capital of France?"}],
+    }
+    facts: dict[str, object] = {
+        "name": plan.name,
+        "title": f"{plan.name}: {plan.model.id} on {plan.build.engine} {plan.build.version}, {plan.device_name}",
+        "digest": digest_of(plan),
+        "key_file": key_file,
+        "header_file": key_file + KEY_HEADER_SUFFIX,
+        "key_variable": engine(plan.build.engine).KEY_VARIABLE,
+        "env": [{"name": name, "value": workload.env[name]} for name in sorted(workload.env)],
+        "program": workload.argv[0],
+        "arguments": list(workload.argv[1:]),
+        "model": plan.model.served_name,
+        "base_url": base_url,
+        "chat_url": f"{base_url}/chat/completions",
+        "body": json.dumps(question),
+        "log_hint": log_hint,
+        "unit": f"selfhost-{plan.name}.service",
+        "script": f"{folder}/{SCRIPT}",
+    }
+    names = [SCRIPT, README, *([UNIT] if folder else [])]
+    templates = environment()
+    files = {name: templates.get_template(f"process/{name}.j2").render(facts) for name in names}
+    return Bundle(files=files, executable=frozenset({SCRIPT}))

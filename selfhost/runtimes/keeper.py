@@ -1,0 +1,281 @@
+"""The keeper: a small process beside each engine that starts it, writes down how it ended and leaves nothing behind.
+
+`python -m selfhost.runtimes.keeper --run DEPLOYMENT` is started by runtimes.process and goes on without it. Standard
+library only, and everything is imported at the start: the keeper may outlive an upgrade of selfhost. Why it is there
+at all: docs/decisions/001-the-keeper.md.
+"""
+
+import argparse
+import fcntl
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from selfhost.core import processes
+from selfhost.core.files import ensure_folder
+from selfhost.core.processes import ProcessRef
+from selfhost.runtimes import family, logfiles, records
+from selfhost.runtimes.records import EngineRecord, ExitRecord, RunFolder
+
+HELD = 75
+"""Exit code (EX_TEMPFAIL): another keeper or an engine of this deployment holds the lock."""
+LOCK_WAIT_S = 2.0
+"""`inspect` tries the lock for an instant; only one that stays held means another engine."""
+TICK_S = 1.0
+LEFTOVER_GRACE_S = 5.0
+PR_SET_CHILD_SUBREAPER = 36
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="selfhost-keeper")
+    parser.add_argument("--run", required=True, help="folder of the deployment")
+    folder = RunFolder(Path(parser.parse_args().run))
+    lock = _take(folder.lock)
+    if lock is None:
+        sys.stderr.write("an engine of this deployment runs already\n")
+        return HELD
+    if os.fork():  # the lock stays with the child, which shares its open file
+        return 0
+    os.setsid()
+    _detach(folder.keeper_log)
+    keeper = Keeper(folder, lock)
+    keeper.keep()
+    return 0
+
+
+def _take(path: Path) -> int | None:
+    """Hold `path` for as long as this process, or the engine that inherits the open file, lives."""
+    ensure_folder(path.parent)
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    deadline = time.monotonic() + LOCK_WAIT_S
+    while True:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                os.close(handle)
+                return None
+            time.sleep(0.05)
+        else:
+            return handle
+
+
+def _detach(log: Path) -> None:
+    """Let go of everything of the shell that started us."""
+    os.chdir("/")
+    ensure_folder(log.parent)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    out = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    for source, target in ((nothing, 0), (out, 1), (out, 2)):
+        os.dup2(source, target)
+    os.close(nothing)
+    os.close(out)
+
+
+class Keeper:
+    """Keeps one engine from its start to its end."""
+
+    def __init__(self, folder: RunFolder, lock: int) -> None:
+        self.folder = folder
+        self.name = folder.deployment.name
+        self._lock = lock
+        self._asked_to_stop = False
+        self._wake_read, self._wake_write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        self._oom_before = self._oom_now = _oom_kills()
+
+    def keep(self) -> None:
+        launch: dict[str, Any] = json.loads(self.folder.launch.read_bytes())
+        self._lock_says()
+        self._listen()
+        for stale in (self.folder.engine, self.folder.exit, self.folder.stop):
+            stale.unlink(missing_ok=True)
+        try:
+            engine = self._spawn(launch)
+        except OSError as error:
+            self._write_exit(launch["instance"], code=None, signal_number=None, error=str(error))
+            return
+        leader = self._record(engine, launch)
+        code = self._watch(engine, launch)
+        if code is None:
+            code = self._stop(engine, leader, launch)
+        self._write_exit(
+            launch["instance"],
+            code=code if code >= 0 else None,
+            signal_number=-code if code < 0 else None,
+        )
+        self._end_all(leader, grace_s=LEFTOVER_GRACE_S)
+
+    def _lock_says(self) -> None:
+        os.ftruncate(self._lock, 0)
+        who = {"pid": os.getpid(), "command": "selfhost keeper", "since": time.strftime("%Y-%m-%dT%H:%M:%S")}
+        os.pwrite(self._lock, json.dumps(who).encode() + b"\n", 0)
+
+    def _listen(self) -> None:
+        """Signals wake the loop by a pipe; as handlers (and not ignored) they are back to normal in the engine."""
+
+        def stop(_number: int, _frame: FrameType | None) -> None:
+            self._asked_to_stop = True
+
+        def nothing(_number: int, _frame: FrameType | None) -> None:
+            return None
+
+        signal.set_wakeup_fd(self._wake_write, warn_on_full_buffer=False)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, stop)
+        for number in (signal.SIGCHLD, signal.SIGHUP):
+            signal.signal(number, nothing)
+        _adopt_orphans()
+
+    def _spawn(self, launch: Mapping[str, Any]) -> subprocess.Popen[bytes]:
+        """Start the engine. It writes its log itself: it does not depend on the keeper in any way.
+
+        It inherits the lock: should the keeper be killed, the lock stays held while the engine lives.
+        """
+        logfiles.begin(ensure_folder(self.folder.engine_log.parent) / self.folder.engine_log.name)
+        log = os.open(self.folder.engine_log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        try:
+            return subprocess.Popen(
+                [launch["python"], "-m", launch["module"], *launch["argv"]],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=self.folder.run,
+                env=self._environment(launch),
+                start_new_session=True,
+                pass_fds=(self._lock,),
+            )
+        finally:
+            os.close(log)
+
+    def _environment(self, launch: Mapping[str, Any]) -> dict[str, str]:
+        """What runtimes.process left of the user's environment is our own; the key is read here, from its file."""
+        env = {key: value for key, value in os.environ.items() if key not in (family.KEEPER, "PYTHONPATH")}
+        env |= launch["env"]
+        env |= family.tags(self.folder.deployment, self.name)
+        env[family.INSTANCE] = launch["instance"]
+        env[family.PLAN] = launch["plan_digest"]
+        env[family.PORT] = "" if launch["port"] is None else str(launch["port"])
+        if launch["key_variable"]:
+            env[launch["key_variable"]] = Path(launch["key_file"]).read_text(encoding="utf-8").strip()
+        return env
+
+    def _record(self, engine: subprocess.Popen[bytes], launch: Mapping[str, Any]) -> ProcessRef:
+        seen = processes.stat(engine.pid)  # our child: it has a stat until we ask for its exit code
+        me = processes.me()
+        record = EngineRecord(
+            pid=engine.pid,
+            start_ticks=seen.start_ticks if seen is not None else 0,
+            boot_id=processes.boot_id(),
+            keeper_pid=me.pid,
+            keeper_start_ticks=me.start_ticks,
+            instance=launch["instance"],
+            plan_digest=launch["plan_digest"],
+            port=launch["port"],
+            started_at=time.time(),
+            python=launch["python"],
+            argv=("-m", launch["module"], *launch["argv"]),
+            log=str(self.folder.engine_log),
+        )
+        if self.folder.run.is_dir():
+            records.write(self.folder.engine, record)
+        return record.leader
+
+    def _watch(self, engine: subprocess.Popen[bytes], launch: Mapping[str, Any]) -> int | None:
+        """Wait for the engine's end: its return code, or None when we were asked to stop it."""
+        while not self._asked_to_stop:
+            code = engine.poll()
+            if code is not None:
+                return code
+            _reap_others(engine.pid)
+            self._oom_before, self._oom_now = self._oom_now, _oom_kills()
+            logfiles.shorten(self.folder.engine_log, limit_bytes=launch["log_limit_bytes"], keep=launch["log_keep"])
+            select.select([self._wake_read], [], [], TICK_S)
+            _drain(self._wake_read)
+        return None
+
+    def _stop(self, engine: subprocess.Popen[bytes], leader: ProcessRef, launch: Mapping[str, Any]) -> int:
+        self._end_all(leader, grace_s=_grace(self.folder.stop, launch["stop_grace_s"]))
+        try:
+            return engine.wait(timeout=1.0)
+        except subprocess.TimeoutExpired:  # in an uninterruptible wait: it is named among the leftovers
+            return -int(signal.SIGKILL)
+
+    def _end_all(self, leader: ProcessRef, *, grace_s: float) -> None:
+        processes.end(lambda: family.members(self.folder.deployment, self.name, leader=leader), grace_s=grace_s)
+
+    def _write_exit(self, instance: str, *, code: int | None, signal_number: int | None, error: str = "") -> None:
+        oom: bool | None = False
+        if signal_number == signal.SIGKILL and not self._asked_to_stop:
+            now = _oom_kills()
+            oom = None if now is None or self._oom_before is None else now > self._oom_before
+        if not self.folder.run.is_dir():  # the deployment's folder was deleted while it ran
+            return
+        record = ExitRecord(
+            instance=instance,
+            code=code,
+            signal=signal_number,
+            at=time.time(),
+            stopped=self._asked_to_stop,
+            out_of_memory=oom,
+            error=error,
+        )
+        records.write(self.folder.exit, record)
+
+
+def _grace(path: Path, default_s: float) -> float:
+    """`stop` leaves the grace it wants in a file before it signals us."""
+    try:
+        return float(json.loads(path.read_bytes())["grace_s"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return default_s
+
+
+def _oom_kills() -> int | None:
+    """How often the kernel ended a process for lack of memory since boot (/proc/vmstat, Linux 4.13 and later)."""
+    try:
+        lines = Path("/proc/vmstat").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return None
+    return next((int(line.split()[1]) for line in lines if line.startswith("oom_kill ")), None)
+
+
+def _adopt_orphans() -> None:
+    """Become the parent of what the engine's children leave behind, so that no zombie waits for a lazy init."""
+    try:
+        import ctypes
+
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    except (ImportError, OSError, AttributeError):  # a Python without ctypes: init adopts them, as usual
+        return
+
+
+def _reap_others(engine_pid: int) -> None:
+    """Take the exit codes of adopted orphans; the engine's own is left for its Popen."""
+    while True:
+        try:
+            found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        except ChildProcessError:
+            return
+        if found is None or found.si_pid == engine_pid:
+            return
+        os.waitpid(found.si_pid, 0)
+
+
+def _drain(pipe: int) -> None:
+    try:
+        while os.read(pipe, 512):
+            pass
+    except BlockingIOError:
+        return
+
+
+if __name__ == "__main__":
+    sys.exit(main())

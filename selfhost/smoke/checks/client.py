@@ -1,0 +1,40 @@
+"""SM02x: the line that `up` prints works as printed."""
+
+import sys
+
+from selfhost.smoke.capability import Capability
+from selfhost.smoke.check import Failed, Passed, Skipped, Verdict, check
+from selfhost.smoke.client_line import openai_line
+from selfhost.smoke.probe import Probe
+
+
+@check(
+    "SM020",
+    "the official openai client works exactly as printed",
+    group="client",
+    needs=("SM101", "SM110"),
+    budget_s=120,
+)
+def client_works(probe: Probe, capability: Capability) -> Verdict:  # noqa: ARG001 - one signature for all checks
+    """The printed line runs in a Python of its own; the key stays in its file."""
+    if probe.key and probe.endpoint.key is None:
+        return Skipped(reason="the key is in no file that the line could read")
+    line = openai_line(probe.endpoint)
+    done = probe.system.run([sys.executable, "-c", line], timeout_s=probe.clock.left_s())
+    said = done.stdout.strip()
+    if done.ok and said and said != "None":
+        return Passed(note=" ".join(said.split())[:70])
+    if done.ok:
+        return Failed(
+            what="the official client printed no answer",
+            why="message.content was empty for the line that `up` prints.",
+            evidence=line,
+        )
+    if "No module named 'openai'" in done.stderr:
+        return Skipped(reason="the openai package is not installed beside selfhost")
+    last = "ran out of time" if done.timed_out else (done.stderr.strip().splitlines() or [f"exit {done.rc}"])[-1]
+    return Failed(
+        what="the official openai client does not work as printed",
+        why="Other clients of this protocol will have the same trouble.",
+        evidence=f"{line}\n{last[:300]}",
+    )

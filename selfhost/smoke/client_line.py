@@ -1,0 +1,40 @@
+"""The two lines that show how to use an endpoint. `up` prints them, and SM020 runs the second exactly as printed."""
+
+import json
+import shlex
+
+from selfhost.core.secret import HEADER_SUFFIX
+from selfhost.shapes.endpoint import Endpoint
+
+ASK = "Say hello"
+SHORT_TOKENS = 64
+THINKING_TOKENS = 1024
+
+
+def max_tokens(endpoint: Endpoint) -> int:
+    """Enough for a greeting, with room for thinking where the model thinks, and never more than half the context."""
+    thinks = endpoint.reasoning is not None and endpoint.reasoning.can_think
+    wanted = THINKING_TOKENS if thinks else SHORT_TOKENS
+    return min(wanted, endpoint.context // 2) if endpoint.context else wanted
+
+
+def openai_line(endpoint: Endpoint) -> str:
+    """One line of Python for the official client; the key is read from its file."""
+    key = f"open({endpoint.key.path!r}).read().strip()" if endpoint.key else '"none"'
+    client = f"OpenAI(base_url={endpoint.base_url!r}, api_key={key})"
+    ask = {"role": "user", "content": ASK}
+    create = f"chat.completions.create(model={endpoint.model!r}, messages=[{ask!r}], max_tokens={max_tokens(endpoint)})"
+    return f"from openai import OpenAI; print({client}.{create}.choices[0].message.content)"
+
+
+def curl_line(endpoint: Endpoint) -> str:
+    """One curl command; `-H @FILE` keeps the key off the command line."""
+    body = {
+        "model": endpoint.model,
+        "messages": [{"role": "user", "content": ASK}],
+        "max_tokens": max_tokens(endpoint),
+    }
+    argv = ["curl", "-s", f"{endpoint.base_url}/chat/completions", "-H", "Content-Type: application/json"]
+    if endpoint.key:
+        argv += ["-H", f"@{endpoint.key.path}{HEADER_SUFFIX}"]
+    return shlex.join([*argv, "-d", json.dumps(body, ensure_ascii=False)])
