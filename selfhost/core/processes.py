@@ -95,6 +95,14 @@ def command(pid: int) -> str:
     return " ".join(" ".join(words).split())
 
 
+def uses(pid: int, prefix: str) -> bool:
+    """Whether a process was started from a program below `prefix` or has loaded a library from there.
+
+    Both are looked at: a program may have changed its command line, and a pure Python one loads nothing.
+    """
+    return command(pid).startswith(prefix) or prefix.encode() in _bytes(PROC / str(pid) / "maps")
+
+
 def environment(pid: int) -> frozenset[bytes]:
     """`KEY=value` entries that a process was started with; empty when we may not see them."""
     return frozenset(_bytes(PROC / str(pid) / "environ").split(b"\0"))

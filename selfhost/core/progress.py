@@ -251,7 +251,7 @@ class Tty(_Ticking):
             if cells(words) > room:
                 while words and cells(words) >= room:
                     words = words[:-1]
-                words += "…"
+                words = words.rstrip(" ·") + "…"
             return self._terminal.fit(self._align(f"  {frame} {step.name:<{_STEP_COLUMNS}}{words}", took))
 
     @property

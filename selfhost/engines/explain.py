@@ -1,6 +1,7 @@
 """A log of a dead, hanging or refusing engine → what it means and what to do. Pure."""
 
 import re
+from dataclasses import replace
 from difflib import get_close_matches
 
 from selfhost.engines.failures import Failure, Fix, Hit, find, rows
@@ -35,11 +36,14 @@ def explain(
     hits = find(log, exit_code=exit_code, stage=stage)
     if not hits:
         return ()
-    causes = [hit for hit in hits if not hit.failure.is_wrapper] or hits[:1]
+    causes = [hit for hit in hits if not hit.is_weak] or hits[:1]
     engine = engine or _engine(log.text)
     first, *others = causes
     diagnosis = _finding(first, log, engine=engine, severity=first.failure.severity)
-    also = (_finding(hit, log, engine=engine, severity=Severity.INFO) for hit in others[:ALSO_SEEN])
+    if not first.positions:
+        return (replace(diagnosis, evidence=f"exit code {exit_code}"),)
+    elsewhere = [hit for hit in others if hit.positions and _place(hit, log) != _place(first, log)]
+    also = (_finding(hit, log, engine=engine, severity=Severity.INFO) for hit in elsewhere[:ALSO_SEEN])
     return (diagnosis, *also)
 
 
@@ -59,17 +63,21 @@ def _finding(hit: Hit, log: Condensed, *, engine: str, severity: Severity) -> Fi
     values = _values(row, log.text)
     version = _version(log.text)
     fixes = tuple(fix.do.format(**values) for fix in row.fix if _applies(fix, values, engine=engine, version=version))
-    line = log.numbers[log.line_at(hit.positions[0])] if hit.positions else None
     return Finding(
         id=row.id,
         severity=severity,
         title=row.title,
-        place=Place(line=line),
+        place=Place(line=_place(hit, log)),
         evidence=_evidence(hit, log),
         why=row.why,
         fix=fixes,
         source=row.source,
     )
+
+
+def _place(hit: Hit, log: Condensed) -> int | None:
+    """Number of the root line in the whole log."""
+    return log.numbers[log.line_at(hit.positions[0])] if hit.positions else None
 
 
 def _unbraced(fixes: tuple[str, ...]) -> tuple[str, ...]:

@@ -14,6 +14,11 @@ WRAPPER_PRIO = 90
 
 EXIT_CODE_PENALTY = 30
 
+ACCESS_PENALTY = 85
+"""A refused request in the access log is what it is, but never why an engine died; it ranks behind wrapper lines."""
+
+_ACCESS_LINE = re.compile(r'"(?:GET|POST|PUT|DELETE|HEAD|OPTIONS) \S+ HTTP/\d(?:\.\d)?" [45]\d\d')
+
 _STAGE_OF_MEMORY = {
     "load": "load",
     "quantize": "load",
@@ -72,6 +77,11 @@ class Hit:
     positions: tuple[int, ...]
 
     @property
+    def is_weak(self) -> bool:
+        """Whether it only reports that something failed, not why."""
+        return self.prio >= WRAPPER_PRIO
+
+    @property
     def rank(self) -> tuple[int, float, str]:
         return self.prio, self.positions[0] if self.positions else float("inf"), self.failure.id
 
@@ -108,15 +118,17 @@ def _patterns(row: dict[str, Any], key: str) -> tuple[re.Pattern[str], ...]:
 
 def find(log: Condensed, *, exit_code: int | None = None, stage: str | None = None) -> list[Hit]:
     """Rows found in `log`, the best first. `stage` is the phase of the start at which it ended."""
-    hits = [hit for row in rows() if (hit := _match(row, log.text, exit_code=exit_code, stage=stage))]
+    hits = [hit for row in rows() if (hit := _match(row, log, exit_code=exit_code, stage=stage))]
     return sorted(hits, key=lambda hit: hit.rank)
 
 
-def _match(row: Failure, text: str, *, exit_code: int | None, stage: str | None) -> Hit | None:
-    positions = _positions(row, text, stage=stage)
+def _match(row: Failure, log: Condensed, *, exit_code: int | None, stage: str | None) -> Hit | None:
+    positions = _positions(row, log.text, stage=stage)
     if positions:
-        ruled_out = any(pattern.search(text) for pattern in row.none)
-        return None if ruled_out else Hit(failure=row, prio=row.prio, positions=positions)
+        if any(pattern.search(log.text) for pattern in row.none):
+            return None
+        access = _ACCESS_LINE.search(log.line(log.line_at(positions[0])))
+        return Hit(failure=row, prio=row.prio + (ACCESS_PENALTY if access else 0), positions=positions)
     if exit_code is not None and exit_code in row.exit_codes:
         return Hit(failure=row, prio=row.prio + EXIT_CODE_PENALTY, positions=())
     return None

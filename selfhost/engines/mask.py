@@ -10,9 +10,11 @@ _WHOLE = re.compile(
 _BEARER = re.compile(r"(?i)\b(bearer|basic)(\s+)[\w.~+/=-]{6,}")
 _USERINFO = re.compile(r"(?<=://)[^/\s:@]{1,80}:[^/\s@]{1,200}(?=@)")
 _NAMED = re.compile(
-    r"(?i)(?P<name>(?<![A-Za-z0-9])(?:[a-z]+[_-])*(?:api[_-]?key|secret(?:[_-]?(?:access[_-]?)?key)?|password|passwd)"
-    r"|(?<![A-Za-z0-9_-])(?:hf[_-]|access[_-]|auth[_-]|hugging_?face_?(?:hub_)?)?token)"
-    r"(?P<link>[\"']?\s*[:=]\s*|\s+(?=[\"'\w])(?<=key )|\s+(?<=token ))(?P<open>\[?[\"']?)(?P<value>[^\s\"',})\]]{4,})"
+    r"(?i)(?P<name>--[a-z-]*(?:key|token|password|secret)(?=[\s=])"
+    r"|(?<![A-Za-z0-9])(?:[a-z]+[_-])*(?:api[_-]?key|secret(?:[_-]access)?(?:[_-]key)?|password|passwd)(?=[\"'\s:=])"
+    r"|(?<![A-Za-z0-9_-])(?:hf[_-]|access[_-]|auth[_-]|hugging_?face_?(?:hub_)?)?token(?=[\"'\s:=]))"
+    r"(?P<link>[\"']?\s*[:=]\s*|(?<=key)\s+|(?<=token)\s+|(?<=password)\s+|(?<=secret)\s+)"
+    r"(?P<open>\[?[\"']?)(?P<value>[^\s\"',})\]]{4,})"
 )
 _NOT_SECRET = {"none", "null", "true", "false", _BLOT}
 
@@ -24,6 +26,7 @@ def mask(text: str) -> str:
 
 
 def _blotted(match: re.Match[str]) -> str:
-    if match["value"].lower() in _NOT_SECRET:
+    spoken = match["link"].isspace() and not match["name"].startswith("--")  # words, such as "the token limit"
+    if spoken or match["value"].lower() in _NOT_SECRET:
         return match[0]
     return f"{match['name']}{match['link']}{match['open']}{_BLOT}"

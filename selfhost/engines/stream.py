@@ -42,29 +42,44 @@ def bare(line: str) -> str:
     return line
 
 
-IGNORED = re.compile(
+IGNORED = (
     # Optional models and platforms that are not there, and what Python says about its own future.
-    r"Ignore import error when loading|platform is not available because|FutureWarning|DeprecationWarning"
+    "Ignore import error when loading",
+    "platform is not available because",
+    "FutureWarning",
+    "DeprecationWarning",
     # A warning of every start on a machine with a low limit: it quotes the error that might come one day (vLLM 0.32.0,
     # utils/system_utils.py).
-    r"|Found ulimit of \d+ and failed to automatically increase"
+    "and failed to automatically increase with error",
     # Retried, and harmless for a local folder.
-    r"|Error retrieving file list:"
-    r"|If out-of-memory error occurs during cudagraph capture|If you are running out of memory, consider decreasing"
+    "Error retrieving file list:",
 )
-"""Lines that look bad in healthy logs."""
+"""Parts of lines that look bad in healthy logs."""
 
-_ALARM = re.compile(
-    r"error|exception|fail|fatal|abort|kill|cannot|can't|unable|invalid|unsupported|unknown|denied|refused"
-    r"|tim(?:ed|e) ?out|memory|insufficient|exceed|require|larger|greater|less than|too |sig[a-z]+ |traceback|xid|illegal|undefined"
-    r"|in use|not |no |missing|40[0-9]|429|\braise\b|unrecognized|must ",
-    re.IGNORECASE,
+_ALARM = (
+    *("error", "exception", "fail", "fatal", "abort", "kill", "cannot", "can't", "unable", "invalid", "unsupported"),
+    *(
+        "unknown",
+        "denied",
+        "refused",
+        "timed out",
+        "timeout",
+        "time out",
+        "memory",
+        "insufficient",
+        "exceed",
+        "require",
+    ),
+    *("larger", "greater", "less than", "too ", "sig", "traceback", "xid", "illegal", "undefined", "in use", "not "),
+    *("no ", "missing", " 401", " 404", " 429", "raise", "unrecognized", "must ", "died", "dead", "hang"),
 )
+"""Words, in small letters, of which a line that tells a cause has at least one."""
+
 _DIGITS = dict.fromkeys(map(ord, "0123456789"))
 _SAME_SHAPE = 3
-_EDGE_LINES = 4000
+_EDGE_LINES = 2500
 _LONGEST = 8192
-_LONGEST_ROUTINE = 1024
+_LONGEST_ROUTINE = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +117,11 @@ def condense(text: str) -> Condensed:
             continue
         counts[shape] = seen + 1
         kept = plain(_unwrapped(line[:_LONGEST]))
-        if IGNORED.search(kept):
+        if any(part in kept for part in IGNORED):
             continue
         if len(head) < _EDGE_LINES:
             head.append((number, kept))
-        elif len(alarms) < _EDGE_LINES and _ALARM.search(kept):
+        elif len(alarms) < _EDGE_LINES and _alarming(kept):
             alarms.append((number, kept))
         else:
             tail.append((number, kept[:_LONGEST_ROUTINE]))
@@ -116,6 +131,11 @@ def condense(text: str) -> Condensed:
         starts.append(position)
         position += len(line) + 1
     return Condensed("\n".join(line for _, line in chosen), tuple(starts), tuple(number for number, _ in chosen))
+
+
+def _alarming(line: str) -> bool:
+    small = line.lower()
+    return any(word in small for word in _ALARM)
 
 
 def _unwrapped(line: str) -> str:

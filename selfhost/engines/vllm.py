@@ -64,8 +64,8 @@ def env(launch: Launch) -> dict[str, str]:
         variables["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"
     if launch.backend == "cpu" and launch.cores is not None:
         # vLLM's own binding pins one thread to each physical core of a NUMA node that the affinity mask shows, and
-        # keeps one core for its scheduler (0.32.0, utils/ompmultiprocessing.py). It does not see a cgroup quota, and two
-        # servers pin to the same cores.
+        # keeps one core for its scheduler (0.32.0, utils/ompmultiprocessing.py). It does not see a cgroup quota, and
+        # two servers pin to the same cores.
         variables["VLLM_CPU_OMP_THREADS_BIND"] = "nobind"
         variables["OMP_NUM_THREADS"] = str(max(1, int(launch.cores) - 1))
     return variables

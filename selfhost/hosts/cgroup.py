@@ -33,7 +33,7 @@ def levels(system: System, controller: str) -> tuple[Level, ...]:
     """Directories of `controller` (`cpu`, `memory`, `cpuset`), own first, then up to the mount. Both versions."""
     found: dict[Level, None] = {}
     for mount in _mounts(system, controller):
-        for path in _climb(system, mount, _own(system, mount.version, controller)):
+        for path in _climb(mount, _own(system, mount.version, controller)):
             found[Level(mount.version, path)] = None
     return tuple(found)
 
@@ -75,16 +75,15 @@ def _parse(mountinfo: str, controller: str) -> Iterator[_Mount]:
             yield _Mount(1, root, point)
 
 
-def _climb(system: System, mount: _Mount, own: str) -> Iterator[str]:
+def _climb(mount: _Mount, own: str) -> Iterator[str]:
     """From our own directory below the mount up to the mount point itself.
 
     Where the mount shows another part of the tree than the one our path is counted from (a root of `/../..`, a path
-    outside our namespace), our directory cannot be found by name and only the mount point is read.
+    outside our namespace), our directory cannot be found by name and only the mount point is read. A directory that
+    the mount does not show has no files to read, which does no harm.
     """
     below = _below(mount.root, own)
     path = posixpath.normpath(f"{mount.point}/{below}") if below else mount.point
-    while path != mount.point and not exists(system, path):
-        path = posixpath.dirname(path)
     while path != mount.point:
         yield path
         path = posixpath.dirname(path)

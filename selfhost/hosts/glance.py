@@ -33,7 +33,7 @@ def exists(system: System, path: str) -> bool:
 
 def number(text: str) -> int | None:
     """A decimal integer, or None for every other text (`max`, nothing at all)."""
-    return int(text) if text.lstrip("-").isdecimal() else None
+    return int(text) if text.removeprefix("-").isdecimal() else None
 
 
 def pairs(text: str, *, separator: str | None = None) -> Mapping[str, str]:

@@ -6,6 +6,7 @@ Its default table truncates names and changes between releases, so it is not rea
 import csv
 import io
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from xml.etree import ElementTree as ET
 
@@ -28,6 +29,8 @@ FIELDS = (
 )
 QUERY = (f"--query-gpu={','.join(FIELDS)}", "--format=csv,noheader,nounits")
 XML = ("-q", "-x")
+LIST = ("-L",)
+PLAIN: tuple[str, ...] = ()
 _MIB = 1024**2
 
 
@@ -56,9 +59,12 @@ class SmiAnswer:
 
 
 def ask(system: System) -> SmiAnswer:
-    """Query every card. One hung call costs TIMEOUT_S and is not repeated in another form."""
+    """Query every card. One hung call costs TIMEOUT_S and is not repeated in another form.
+
+    An installed program answers the first form; the others are for machines that were recorded with them alone.
+    """
     for program in PROGRAMS:
-        for arguments in (QUERY, XML):
+        for arguments in (QUERY, XML, LIST, PLAIN):
             done = system.run([program, *arguments], timeout_s=TIMEOUT_S)
             if done.missing:
                 continue
@@ -66,16 +72,16 @@ def ask(system: System) -> SmiAnswer:
                 return SmiAnswer(failure=f"nvidia-smi gave no answer within {TIMEOUT_S:.0f} s")
             if arguments is QUERY and "not a valid field" in done.stdout:
                 continue  # a driver that does not know one of the fields still speaks XML
-            return _answer(done, xml=arguments is XML)
+            return _answer(done, _READERS[arguments])
     return SmiAnswer(failure="nvidia-smi is not installed")
 
 
-def _answer(done: Completed, *, xml: bool) -> SmiAnswer:
+def _answer(done: Completed, read: Callable[[str], tuple[SmiCard, ...]]) -> SmiAnswer:
     # Its error text goes to stdout; stderr is for the odd wrapper.
     lines = [line.strip() for line in (done.stdout + "\n" + done.stderr).splitlines() if line.strip()]
     if done.rc != 0:
         return SmiAnswer(failure=f"nvidia-smi ended with {done.rc}: {lines[0] if lines else 'no text'}")
-    cards = _from_xml(done.stdout) if xml else _from_csv(done.stdout)
+    cards = read(done.stdout)
     if cards:
         return SmiAnswer(cards=cards)
     return SmiAnswer(failure=f"nvidia-smi lists no card{f': {lines[0][:120]}' if lines else ''}")
@@ -122,6 +128,36 @@ def _from_xml(text: str) -> tuple[SmiCard, ...]:
         )
         for number, gpu in enumerate(root.findall("gpu"))
     )
+
+
+def _from_list(text: str) -> tuple[SmiCard, ...]:
+    """`GPU 0: NVIDIA A10 (UUID: GPU-…)`: names and uuids, no more."""
+    nothing = Unknown("nvidia-smi -L does not say")
+    return tuple(
+        SmiCard(
+            index=int(index),
+            name=name,
+            uuid=uuid,
+            bus_id="",
+            memory_total=nothing,
+            memory_free=nothing,
+            arch=nothing,
+            driver="",
+        )
+        for index, name, uuid in re.findall(r"(?m)^GPU (\d+): (.+) \(UUID: (GPU-[0-9a-fA-F-]+)\)", text)
+    )
+
+
+def _no_cards(_: str) -> tuple[SmiCard, ...]:
+    return ()
+
+
+_READERS: dict[tuple[str, ...], Callable[[str], tuple[SmiCard, ...]]] = {
+    QUERY: _from_csv,
+    XML: _from_xml,
+    LIST: _from_list,
+    PLAIN: _no_cards,
+}
 
 
 def bus_address(text: str) -> str:

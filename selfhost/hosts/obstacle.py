@@ -4,7 +4,7 @@ import re
 
 from selfhost.core.errors import EnvironmentMissing
 from selfhost.hosts.grant import BY_NUMBER, GRANTS, PLACE, Case, by_number_elsewhere, join_group
-from selfhost.shapes.host import Accelerator, DeviceNode, Host, Known, Support, Vendor
+from selfhost.shapes.host import Accelerator, DeviceNode, Host, Known, Vendor
 
 CPU_INSTEAD = "or run on the CPU:\nselfhost up MODEL --device cpu"
 _ONLY_NVIDIA = "This version starts engines on NVIDIA cards and on CPUs only."
@@ -42,12 +42,11 @@ def _opened_yet_unusable(case: Case, more: str) -> EnvironmentMissing:
             id="HX008",
         )
     reason = usable.how if isinstance(usable, Known) else usable.reason
-    if card.support is Support.UNKNOWN and isinstance(usable, Known):
-        reason = card.support_reason
+    head, _, said = reason.partition(": ")
     return EnvironmentMissing(
-        f"{card.name}{more} is granted here, but does not answer",
-        why=_join(f"{reason[:1].upper()}{reason[1:]}.", _scope(card)),
-        evidence=reason,
+        f"{card.name}{more} is granted here, but cannot be used",
+        why=_join(f"Its nodes open, but {head}.", _scope(card)),
+        evidence=said,
         fix=(*_wake(card, reason), CPU_INSTEAD),
         id="HX005",
     )

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from selfhost.core.errors import EnvironmentMissing, InputError
 from selfhost.hosts.obstacle import CPU_INSTEAD, obstacle, version
-from selfhost.hosts.pci import driver_floor, screen
+from selfhost.hosts.pci_table import driver_floor, screen
 from selfhost.shapes.host import Accelerator, Host, Known, Support, Vendor
 from selfhost.shapes.units import format_bytes
 
@@ -75,19 +75,20 @@ def _on(host: Host, card: Accelerator) -> Placement:
     shared = (
         (f"{card.name} computes in the machine's memory; what it takes is taken from there",) if card.unified else ()
     )
-    rest = tuple(_line(other) for other in host.accelerators if other is not card)
+    unsure = (f"{card.name}: {card.support_reason}",) if card.support is Support.UNKNOWN else ()
+    rest = _lines([other for other in host.accelerators if other is not card])
     return Placement(
         device=card.uuid or card.pci or str(card.index),
         device_name=card.name,
         backend="cuda",
         accelerators=(card,),
-        notes=(*shared, *rest, *_screens(host)),
+        notes=(*unsure, *shared, *rest, *_screens(host)),
     )
 
 
 def _check_driver(host: Host) -> None:
     floor = driver_floor()
-    if isinstance(host.driver, Known) and version(host.driver.value) < version(floor):
+    if isinstance(host.driver, Known) and version(host.driver.value)[:1] < version(floor):
         raise EnvironmentMissing(
             f"the NVIDIA driver is {host.driver.value}, the engine needs {floor} or later",
             why="The engine is built with CUDA 13, which does not start on an older driver. The card is fine.",
@@ -98,7 +99,7 @@ def _check_driver(host: Host) -> None:
 
 
 def _cpu(host: Host, unused: Sequence[str]) -> Placement:
-    told = [_line(card) for card in host.accelerators if not (unused and _is_candidate(card))]
+    told = _lines([card for card in host.accelerators if not (unused and _is_candidate(card))])
     return Placement(
         device="cpu",
         device_name=host.cpu.model,
@@ -109,6 +110,20 @@ def _cpu(host: Host, unused: Sequence[str]) -> Placement:
 
 def _left_unused(host: Host) -> tuple[str, ...]:
     return tuple(f"{_title(card)} is left unused: --device cpu" for card in host.accelerators if _is_candidate(card))
+
+
+def _lines(cards: Sequence[Accelerator]) -> tuple[str, ...]:
+    """One line for each card; cards of one kind that are not granted here share one."""
+    found: dict[str, int] = {}
+    for card in cards:
+        line = f"{card.name} is on the bus, not granted here" if _is_withheld(card) else _line(card)
+        found[line] = found.get(line, 0) + 1
+    return tuple(f"{line} ({count} times)" if count > 1 else line for line, count in found.items())
+
+
+def _is_withheld(card: Accelerator) -> bool:
+    absent = any(node.opened == "ENOENT" for node in card.nodes)
+    return absent and _is_candidate(card)
 
 
 def _line(card: Accelerator) -> str:

@@ -86,6 +86,7 @@ class Hub:
         if not found or not COMMIT.fullmatch(found):
             raise hub_errors.broken_off(repo_id, self.cache, f"the answer names no commit ({found})")
         self._commits[repo_id, branch] = found
+        self.cache.note(repo_id, branch, found)
         return found
 
     def snapshot(self, repo_id: str, revision: str) -> str | None:
@@ -149,10 +150,10 @@ class Hub:
         self._check_space(repo_id, commit, files)
         for name, size in files.items():
             self._bring(repo_id, commit, name, size=size, meter=meter)
-        self.cache.record(repo_id, asked, commit)
         whole = self.snapshot(repo_id, commit)
         if whole is None:
             raise hub_errors.broken_off(repo_id, self.cache, "the files do not have the announced sizes")
+        self.cache.record(repo_id, commit)
         sink.on(
             Event(
                 step=step,

@@ -69,30 +69,41 @@ class HubCache:
         return self.storage(repo_id) / "snapshots" / commit
 
     def commit(self, repo_id: str, asked: str) -> str | None:
-        """The commit that a branch or tag had when it was last downloaded; a commit is itself."""
-        if COMMIT.fullmatch(asked):
-            return asked
-        ref = self.storage(repo_id) / "refs" / asked
-        try:
-            text = ref.read_text(encoding="utf-8").strip()
-        except (OSError, ValueError):
-            return None
-        return text if COMMIT.fullmatch(text) else None
+        """The commit of a whole local snapshot for a branch or tag, else what it last stood for; a commit is itself."""
+        known = self._commits(repo_id, asked)
+        whole = (one for one in known if self._whole_folder(repo_id, one) is not None)
+        return next(whole, next(iter(known), None))
 
-    def record(self, repo_id: str, asked: str, commit: str) -> None:
-        """Remember which commit a branch or tag stands for, in the hub library's own place."""
-        if not COMMIT.fullmatch(asked):
-            write_atomic(self.storage(repo_id) / "refs" / asked, commit, mode=0o644)
+    def _commits(self, repo_id: str, asked: str) -> tuple[str, ...]:
+        """What a branch or tag stands for: by the library's note first, then by ours."""
+        if COMMIT.fullmatch(asked):
+            return (asked,)
+        places = (self.storage(repo_id) / "refs" / asked, self._notes(repo_id) / asked)
+        return tuple(dict.fromkeys(commit for place in places if (commit := _read_commit(place))))
+
+    def note(self, repo_id: str, asked: str, commit: str) -> None:
+        """Remember what the hub said a branch stands for, before anything of it is here."""
+        write_atomic(self._notes(repo_id) / asked, commit)
+
+    def _notes(self, repo_id: str) -> Path:
+        return self.listings / self.storage(repo_id).name / "refs"
+
+    def record(self, repo_id: str, commit: str) -> None:
+        """A snapshot is whole: write every branch that we noted for it in the library's own place."""
+        notes = self._notes(repo_id)
+        for place in sorted(notes.rglob("*")) if notes.is_dir() else ():
+            if place.is_file() and _read_commit(place) == commit:
+                write_atomic(self.storage(repo_id) / "refs" / place.relative_to(notes), commit, mode=0o644)
 
     def snapshot(self, repo_id: str, asked: str) -> str | None:
         """The directory of a whole local snapshot, or None: nothing is dangling, missing or of the wrong size."""
-        commit = self.commit(repo_id, asked)
-        if commit is None:
-            return None
+        folders = (self._whole_folder(repo_id, commit) for commit in self._commits(repo_id, asked))
+        return next((folder for folder in folders if folder is not None), None)
+
+    def _whole_folder(self, repo_id: str, commit: str) -> str | None:
         folder = self.folder(repo_id, commit)
-        if not (folder / "config.json").is_file() or not self._is_whole(repo_id, commit, folder):
-            return None
-        return str(folder)
+        is_whole = (folder / "config.json").is_file() and self._is_whole(repo_id, commit, folder)
+        return str(folder) if is_whole else None
 
     def _is_whole(self, repo_id: str, commit: str, folder: Path) -> bool:
         if any(path.is_symlink() and not path.exists() for path in folder.rglob("*")):
@@ -114,6 +125,14 @@ class HubCache:
 
     def _listing_file(self, repo_id: str, commit: str) -> Path:
         return self.listings / self.storage(repo_id).name / f"{commit}.json"
+
+
+def _read_commit(path: Path) -> str | None:
+    try:
+        text = path.read_text(encoding="utf-8").strip()
+    except (OSError, ValueError):
+        return None
+    return text if COMMIT.fullmatch(text) else None
 
 
 def _has(path: Path, size: int) -> bool:

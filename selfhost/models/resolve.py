@@ -111,10 +111,15 @@ def _checked_revision(ref: str, revision: str) -> str:
 def _as_folder(ref: str, env: Mapping[str, str]) -> Path | None:
     """The directory that `ref` means, or None when it is a name. A typed path counts even if nothing is there."""
     path = Path(env.get("HOME") or "/root") / ref[2:] if ref.startswith("~/") else Path(ref)
-    typed = ref.startswith(("/", "./", "../", "~/")) or ref in (".", "..") or ref.count("/") > 1 or ref.endswith("/")
+    typed = ref.startswith(("/", "./", "../", "~/")) or ref in (".", "..") or _outside_hub(ref)
     if not ref:
         return None
     return path.absolute() if typed or path.exists() else None
+
+
+def _outside_hub(ref: str) -> bool:
+    """More slashes than a hub id has; a revision behind @ may have its own (`refs/pr/4`)."""
+    return ref.partition("@")[0].count("/") > 1 or ref.endswith("/")
 
 
 def _unknown_name(ref: str, name: str) -> InputError:

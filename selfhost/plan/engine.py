@@ -5,6 +5,8 @@ from selfhost.shapes.plan import Decision, EngineBuild, Evidence
 from selfhost.shapes.service import Service
 from selfhost.shapes.units import format_bytes
 
+_NAMES = {"vllm": "vLLM", "sglang": "SGLang"}
+
 
 def engine_decisions(*, build: EngineBuild, service: Service) -> tuple[Decision, ...]:
     """The engine and the environment that it is installed into."""
@@ -12,7 +14,7 @@ def engine_decisions(*, build: EngineBuild, service: Service) -> tuple[Decision,
     return (
         Decision(
             field="engine",
-            value=f"{build.engine} {build.version}",
+            value=f"{_NAMES.get(build.engine, build.engine)} {build.version}",
             reason=f"{backend}; the only engine that this version of selfhost starts",
             source=build.source,
             evidence=Evidence.SEEN_ELSEWHERE if build.backend == "cpu" else Evidence.READ_IN_CODE,

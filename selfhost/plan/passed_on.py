@@ -51,7 +51,7 @@ class PassedOn:
             return None
 
     def by(self, name: str) -> str:
-        return f"-- {name} {self.flags[name]}"
+        return f"-- {_written(name, self.flags[name])}"
 
     @property
     def stretches_positions(self) -> bool:
@@ -68,7 +68,7 @@ class PassedOn:
         return tuple(
             Decision(
                 field="engine flag",
-                value=name if value == "true" else f"{name} {value}",
+                value=_written(name, value),
                 reason="passed on to the engine as it is; it replaces what selfhost planned there",
                 source="user",
                 evidence=Evidence.ASSUMED,
@@ -90,6 +90,12 @@ class PassedOn:
         if switch is None or not plan.can_think:
             return plan
         return replace(plan, mode=ReasoningMode.ON if switch else ReasoningMode.OFF)
+
+
+def _written(name: str, value: str) -> str:
+    if value == "true":
+        return name
+    return name.replace("--", "--no-", 1) if value == "false" else f"{name} {value}"
 
 
 def without_repeats(planned: tuple[str, ...], passed: PassedOn) -> tuple[str, ...]:

@@ -110,12 +110,18 @@ def _refuse_impossible(*, model: Model, ask: ReasoningAsk | None, wire: Wire, co
     if ask.mode is ReasoningMode.BUDGET:
         if not wire.has_budget:
             raise refusals.no_budget(model, ask, levels=tuple(wire.efforts), can_stop=wire.off is not None)
-        if (ask.budget_tokens or 0) + _reply_room(context) > context:
-            raise refusals.budget_too_large(model, ask, context=context, reply_tokens=_reply_room(context))
+        if (ask.budget_tokens or 0) + _reply_room(context) + _prompt_room(context) > context:
+            kept = _reply_room(context) + _prompt_room(context)
+            raise refusals.budget_too_large(model, ask, context=context, kept_tokens=kept)
 
 
 def _reply_room(context: int) -> int:
     return min(REPLY_TOKENS, context // 2)
+
+
+def _prompt_room(context: int) -> int:
+    """The chat template and a short question."""
+    return min(256, context // 8)
 
 
 def _resolve(*, mode: ReasoningMode, ask: ReasoningAsk | None, wire: Wire, context: int) -> ReasoningPlan:

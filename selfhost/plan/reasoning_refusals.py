@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from selfhost.core.errors import InputError
+from selfhost.shapes.host import Known
 from selfhost.shapes.model import Model
 from selfhost.shapes.service import ReasoningAsk
 
@@ -20,6 +21,10 @@ _SIBLINGS = {
 
 def _up(model: Model, mode: str) -> str:
     return f"selfhost up {model.ref} --reasoning {mode}"
+
+
+def _first_without_or(fix: Sequence[str]) -> list[str]:
+    return [fix[0].removeprefix("or "), *fix[1:]] if fix else []
 
 
 def _sibling(model: Model) -> list[str]:
@@ -46,7 +51,7 @@ def cannot_stop(model: Model, *, has_budget: bool, levels: Sequence[str]) -> Inp
     return InputError(
         f"{model.id} always thinks; `--reasoning off` cannot be had",
         why="Its chat template has no switch for it.",
-        fix=fix or [f"leave --reasoning out:\nselfhost up {model.ref}"],
+        fix=_first_without_or(fix) or [f"leave --reasoning out:\nselfhost up {model.ref}"],
         id="PL020",
     )
 
@@ -57,13 +62,15 @@ def no_budget(model: Model, ask: ReasoningAsk, *, levels: Sequence[str], can_sto
     return InputError(
         f"{model.id} takes no thinking budget on vLLM, so `--reasoning {ask}` cannot be had",
         why="Its parser does not say where thinking begins and ends; vLLM answers 400 to a request with a budget.",
-        fix=fix or [f"leave --reasoning out:\nselfhost up {model.ref}"],
+        fix=_first_without_or(fix) or [f"leave --reasoning out:\nselfhost up {model.ref}"],
         id="PL022",
     )
 
 
 def no_such_effort(model: Model, ask: ReasoningAsk, *, levels: Sequence[str], has_budget: bool) -> InputError:
     tokens = {"low": 1024, "medium": 4096, "high": 16384}[ask.effort or "medium"]
+    if isinstance(model.context_native, Known):
+        tokens = min(tokens, model.context_native.value // 2)
     known = f"it knows {', '.join(levels)}" if levels else "it was trained without levels"
     fix = [f"use a level it knows:\n{_up(model, f'effort={levels[0]}')}"] if levels else []
     if has_budget:
@@ -71,17 +78,17 @@ def no_such_effort(model: Model, ask: ReasoningAsk, *, levels: Sequence[str], ha
     return InputError(
         f"{model.id} has no effort `{ask.effort}`: {known}",
         why="A level that a model was not trained for is ignored, or its chat template stops with an error.",
-        fix=fix or [f"leave --reasoning out:\nselfhost up {model.ref}"],
+        fix=_first_without_or(fix) or [f"leave --reasoning out:\nselfhost up {model.ref}"],
         id="PL023",
     )
 
 
-def budget_too_large(model: Model, ask: ReasoningAsk, *, context: int, reply_tokens: int) -> InputError:
-    most = max(0, context - 2 * reply_tokens)
-    need = (ask.budget_tokens or 0) + 2 * reply_tokens
+def budget_too_large(model: Model, ask: ReasoningAsk, *, context: int, kept_tokens: int) -> InputError:
+    most = max(0, context - kept_tokens)
+    need = (ask.budget_tokens or 0) + 2048
     return InputError(
         f"{ask.budget_tokens:,} tokens of thinking leave no room for an answer in {context:,} tokens of context",
-        why=f"Prompt, thinking and reply share the context; {reply_tokens:,} tokens are kept for the reply.",
+        why=f"Prompt, thinking and reply share the context; {kept_tokens:,} tokens are kept for prompt and reply.",
         fix=[
             f"a smaller budget:\n{_up(model, f'budget={most}')}",
             f"or more context:\nselfhost up {model.ref} --reasoning {ask} --context {need}",

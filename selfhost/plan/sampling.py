@@ -43,8 +43,8 @@ def decide_sampling(*, model: Model, reasoning: ReasoningPlan, passed: PassedOn)
     return Sampling(
         decision=Decision(
             field="sampling",
-            value="the model's generation_config.json",
-            reason="vLLM applies it to requests that say nothing; without that file its own defaults (temperature 1)",
+            value="the model's own",
+            reason="its generation_config.json holds for requests that say nothing; without that file temperature 1",
             source="vLLM 0.33.0 source, config/model.py",
             evidence=Evidence.READ_IN_CODE,
         )

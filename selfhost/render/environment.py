@@ -1,5 +1,6 @@
 """The one Jinja environment: a value reaches a file only through a filter that escapes it."""
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 from selfhost.core.resources import resource
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
 
 _FILTERS = {
     "shell": escape.shell,
+    "shell_words": escape.shell_words,
     "name": escape.shell_name,
     "comment": escape.comment,
     "systemd": escape.systemd,
@@ -25,6 +27,7 @@ def refuse_unescaped(value: object) -> object:
     return value
 
 
+@cache
 def environment() -> "Environment":
     from jinja2 import Environment, FunctionLoader, StrictUndefined  # at use: 116 ms
 

@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from collections.abc import Sequence
 
 
 class Escaped(str):
@@ -19,6 +20,11 @@ def shell(text: str) -> Escaped:
     if "\0" in text:
         raise ValueError("a NUL byte cannot be passed to a process")
     return Escaped(shlex.quote(text))
+
+
+def shell_words(words: Sequence[str]) -> Escaped:
+    """Several words of one command, on one line."""
+    return Escaped(" ".join(shell(word) for word in words))
 
 
 def shell_name(text: str) -> Escaped:

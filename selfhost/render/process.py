@@ -1,6 +1,7 @@
 """The process target: a shell script that starts the engine, a systemd user unit, and how to use both."""
 
 import json
+from collections.abc import Sequence
 
 from selfhost.engines.base import engine
 from selfhost.plan.digest import digest_of
@@ -36,7 +37,7 @@ def render(plan: Plan, *, python: str, key_file: str, log_hint: str = "", folder
         "key_variable": engine(plan.build.engine).KEY_VARIABLE,
         "env": [{"name": name, "value": workload.env[name]} for name in sorted(workload.env)],
         "program": workload.argv[0],
-        "arguments": list(workload.argv[1:]),
+        "lines": _lines(workload.argv[1:]),
         "model": plan.model.served_name,
         "base_url": base_url,
         "chat_url": f"{base_url}/chat/completions",
@@ -49,3 +50,14 @@ def render(plan: Plan, *, python: str, key_file: str, log_hint: str = "", folder
     templates = environment()
     files = {name: templates.get_template(f"process/{name}.j2").render(facts) for name in names}
     return Bundle(files=files, executable=frozenset({SCRIPT}))
+
+
+def _lines(words: Sequence[str]) -> list[list[str]]:
+    """One line for each flag with its values, as a person would write it."""
+    lines: list[list[str]] = []
+    for word in words:
+        if word.startswith("--") or not lines:
+            lines.append([word])
+        else:
+            lines[-1].append(word)
+    return lines

@@ -11,6 +11,7 @@ from selfhost.shapes.finding import Finding
 
 LOG_LIMIT_BYTES = 64 * 1024**2
 LOG_KEEP = 3
+STOP_GRACE_S = 20.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +42,7 @@ class Launchable:
     key_file: str = ""
     plan_digest: str = ""
     port: int | None = None
-    stop_grace_s: float = 20.0
+    stop_grace_s: float = STOP_GRACE_S
     """How long the engine may take to end by itself."""
     log_limit_bytes: int = LOG_LIMIT_BYTES
     log_keep: int = LOG_KEEP

@@ -27,7 +27,7 @@ from selfhost.runtimes.records import EngineRecord, ExitRecord, RunFolder
 
 HELD = 75
 """Exit code (EX_TEMPFAIL): another keeper or an engine of this deployment holds the lock."""
-LOCK_WAIT_S = 2.0
+LOCK_WAIT_S = 1.0
 """`inspect` tries the lock for an instant; only one that stays held means another engine."""
 TICK_S = 1.0
 LEFTOVER_GRACE_S = 5.0
@@ -42,12 +42,13 @@ def main() -> int:
     if lock is None:
         sys.stderr.write("an engine of this deployment runs already\n")
         return HELD
+    for stale in (folder.engine, folder.exit, folder.stop):
+        stale.unlink(missing_ok=True)  # of the engine before; whoever waits for us must not take it for ours
     if os.fork():  # the lock stays with the child, which shares its open file
         return 0
     os.setsid()
     _detach(folder.keeper_log)
-    keeper = Keeper(folder, lock)
-    keeper.keep()
+    Keeper(folder, lock).keep()
     return 0
 
 
@@ -88,6 +89,7 @@ class Keeper:
         self.name = folder.deployment.name
         self._lock = lock
         self._asked_to_stop = False
+        self._told_log = self._forced = False
         self._wake_read, self._wake_write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         self._oom_before = self._oom_now = _oom_kills()
 
@@ -95,8 +97,6 @@ class Keeper:
         launch: dict[str, Any] = json.loads(self.folder.launch.read_bytes())
         self._lock_says()
         self._listen()
-        for stale in (self.folder.engine, self.folder.exit, self.folder.stop):
-            stale.unlink(missing_ok=True)
         try:
             engine = self._spawn(launch)
         except OSError as error:
@@ -184,8 +184,7 @@ class Keeper:
             argv=("-m", launch["module"], *launch["argv"]),
             log=str(self.folder.engine_log),
         )
-        if self.folder.run.is_dir():
-            records.write(self.folder.engine, record)
+        self._write(self.folder.engine, record)
         return record.leader
 
     def _watch(self, engine: subprocess.Popen[bytes], launch: Mapping[str, Any]) -> int | None:
@@ -196,38 +195,56 @@ class Keeper:
                 return code
             _reap_others(engine.pid)
             self._oom_before, self._oom_now = self._oom_now, _oom_kills()
-            logfiles.shorten(self.folder.engine_log, limit_bytes=launch["log_limit_bytes"], keep=launch["log_keep"])
+            self._shorten_log(launch)
             select.select([self._wake_read], [], [], TICK_S)
             _drain(self._wake_read)
         return None
 
     def _stop(self, engine: subprocess.Popen[bytes], leader: ProcessRef, launch: Mapping[str, Any]) -> int:
-        self._end_all(leader, grace_s=_grace(self.folder.stop, launch["stop_grace_s"]))
+        self._forced = self._end_all(leader, grace_s=_grace(self.folder.stop, launch["stop_grace_s"]))
         try:
             return engine.wait(timeout=1.0)
         except subprocess.TimeoutExpired:  # in an uninterruptible wait: it is named among the leftovers
             return -int(signal.SIGKILL)
 
-    def _end_all(self, leader: ProcessRef, *, grace_s: float) -> None:
-        processes.end(lambda: family.members(self.folder.deployment, self.name, leader=leader), grace_s=grace_s)
+    def _end_all(self, leader: ProcessRef, *, grace_s: float) -> bool:
+        """True when some had to be killed."""
+        done = processes.end(lambda: family.members(self.folder.deployment, self.name, leader=leader), grace_s=grace_s)
+        return done.forced
 
     def _write_exit(self, instance: str, *, code: int | None, signal_number: int | None, error: str = "") -> None:
         oom: bool | None = False
         if signal_number == signal.SIGKILL and not self._asked_to_stop:
             now = _oom_kills()
             oom = None if now is None or self._oom_before is None else now > self._oom_before
-        if not self.folder.run.is_dir():  # the deployment's folder was deleted while it ran
-            return
         record = ExitRecord(
             instance=instance,
             code=code,
             signal=signal_number,
             at=time.time(),
             stopped=self._asked_to_stop,
+            forced=self._forced,
             out_of_memory=oom,
             error=error,
         )
-        records.write(self.folder.exit, record)
+        self._write(self.folder.exit, record)
+
+    def _write(self, path: Path, record: EngineRecord | ExitRecord) -> None:
+        """A full disk must not end the keeper: what runs is then found by its tags."""
+        if not path.parent.is_dir():  # the deployment's folder was deleted while it ran
+            return
+        try:
+            records.write(path, record)
+        except OSError as error:
+            sys.stderr.write(f"{path.name} could not be written: {error}\n")
+
+    def _shorten_log(self, launch: Mapping[str, Any]) -> None:
+        try:
+            logfiles.shorten(self.folder.engine_log, limit_bytes=launch["log_limit_bytes"], keep=launch["log_keep"])
+        except OSError as error:
+            if not self._told_log:
+                sys.stderr.write(f"{self.folder.engine_log} could not be shortened: {error}\n")
+            self._told_log = True
 
 
 def _grace(path: Path, default_s: float) -> float:

@@ -34,9 +34,11 @@ class Holder:
 
 def port_holder(port: int) -> Holder | None:
     """Who would be in the way of a server on 127.0.0.1:`port`; None when nobody is."""
+    if can_bind(port):
+        return None
     listener = _listener(port)
     if listener is None:
-        return None if can_bind(port) else Holder(port=port, reason="the kernel refuses the port to this user")
+        return Holder(port=port, reason="nobody is seen to listen; the kernel refuses the port to this user")
     inode, uid = listener
     user = _user(uid)
     pid = _owner(inode)

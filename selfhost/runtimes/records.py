@@ -121,6 +121,8 @@ class ExitRecord:
     signal: int | None
     at: float
     stopped: bool = False
+    forced: bool = False
+    """It had to be killed when it was stopped."""
     out_of_memory: bool | None = None
     error: str = ""
 
@@ -132,6 +134,7 @@ class ExitRecord:
             "signal": self.signal,
             "at": self.at,
             "stopped": self.stopped,
+            "forced": self.forced,
             "out_of_memory": self.out_of_memory,
             "error": self.error,
         }
@@ -146,6 +149,7 @@ class ExitRecord:
             signal=None if raw["signal"] is None else int(raw["signal"]),
             at=float(raw["at"]),
             stopped=bool(raw["stopped"]),
+            forced=bool(raw.get("forced", False)),
             out_of_memory=raw.get("out_of_memory"),
             error=str(raw.get("error", "")),
         )
@@ -156,7 +160,7 @@ def write(path: Path, record: EngineRecord | ExitRecord) -> None:
 
 
 def read_engine(path: Path) -> tuple[EngineRecord | None, tuple[Finding, ...]]:
-    raw, findings = read_object(path)
+    raw, findings = read_object(path, schema=ENGINE_SCHEMA)
     try:
         return (EngineRecord.from_json(raw) if raw is not None else None), findings
     except (ValueError, KeyError, TypeError) as error:
@@ -164,15 +168,19 @@ def read_engine(path: Path) -> tuple[EngineRecord | None, tuple[Finding, ...]]:
 
 
 def read_exit(path: Path) -> tuple[ExitRecord | None, tuple[Finding, ...]]:
-    raw, findings = read_object(path)
+    raw, findings = read_object(path, schema=EXIT_SCHEMA)
     try:
         return (ExitRecord.from_json(raw) if raw is not None else None), findings
     except (ValueError, KeyError, TypeError) as error:
         return None, (damaged(path, str(error)),)
 
 
-def read_object(path: Path) -> tuple[dict[str, Any] | None, tuple[Finding, ...]]:
-    """The JSON object in `path`. One that is no JSON object is set aside and reported; a missing one is no news."""
+def read_object(path: Path, *, schema: str) -> tuple[dict[str, Any] | None, tuple[Finding, ...]]:
+    """The JSON object in `path`; a missing file is no news.
+
+    What is no JSON object is set aside and reported. What a newer selfhost wrote (the number behind the slash of its
+    schema is higher) is reported and left as it is.
+    """
     try:
         raw = json.loads(path.read_bytes())
     except FileNotFoundError:
@@ -183,7 +191,26 @@ def read_object(path: Path) -> tuple[dict[str, Any] | None, tuple[Finding, ...]]
         return None, (damaged(path, str(error)),)
     if not isinstance(raw, dict):
         return None, (damaged(path, "it holds no JSON object"),)
+    if _is_newer(str(raw.get("schema", "")), schema):
+        return None, (newer(path, str(raw["schema"])),)
     return raw, ()
+
+
+def _is_newer(found: str, known: str) -> bool:
+    kind, _, number = known.rpartition("/")
+    asked = found.removeprefix(f"{kind}/")
+    return found.startswith(f"{kind}/") and asked.isdigit() and int(asked) > int(number)
+
+
+def newer(path: Path, schema: str) -> Finding:
+    return Finding(
+        id="RT022",
+        severity=Severity.ERROR,
+        title=f"{path} was written by a newer selfhost (schema {schema})",
+        place=Place(path=str(path)),
+        why="This version does not know that form and leaves the file as it is.",
+        fix=("upgrade selfhost in this environment, then run the command again",),
+    )
 
 
 def damaged(path: Path, evidence: str) -> Finding:

@@ -5,10 +5,13 @@ from functools import cached_property
 from selfhost.shapes.plan import ReasoningPlan
 from selfhost.shapes.service import ReasoningMode
 from selfhost.smoke.probe import Fields, Probe, Unanswered
+from selfhost.smoke.prose import brought
 from selfhost.smoke.wire import Answer
 
 GENEROUS_TOKENS = 2048
 """Room for thinking; probes with a few hundred tokens have flagged healthy reasoning models as down."""
+
+THINKING_ASKS = ("Which is larger, 9.11 or 9.8?", "Say hello", "Think 20 steps")
 
 _BOTH_KEYS_OFF: Fields = {"chat_template_kwargs": {"enable_thinking": False, "thinking": False}}
 _BOTH_KEYS_ON: Fields = {"chat_template_kwargs": {"enable_thinking": True, "thinking": True}}
@@ -108,6 +111,37 @@ class Capability:
             return self._probe.chat("Say hello", max_tokens=_MEASURING_TOKENS, **fields)
         except Unanswered:
             return None  # a server that refuses the switch does not have it
+
+    @cached_property
+    def thinking(self) -> tuple[str, Answer] | None:
+        """A question that makes this model think, and the whole answer; None when it can't be made to think here.
+
+        A model that brings probes is asked in its own language. Of the others most think about numbers, toys may not.
+        """
+        if not self.can_think:
+            return None
+        if not self.on_fields and self.plan is not None and self.plan.mode is ReasoningMode.OFF:
+            return None
+        asks = (self.own_ask,) if self.own_ask else THINKING_ASKS
+        answers = []
+        for ask in asks:
+            answer = self._think(ask)
+            if answer.reasoning.strip() and answer.content.strip():
+                return ask, answer
+            answers.append((ask, answer))
+        return answers[0]
+
+    @cached_property
+    def own_ask(self) -> str:
+        own = brought(self._probe.endpoint.model_dir)
+        return own.questions[0].ask if own is not None and own.questions else ""
+
+    def _think(self, ask: str) -> Answer:
+        answer = self._probe.chat(ask, **self.on_fields, **self.room())
+        if answer.exhausted:
+            # Greedy decoding can turn a thinking model in circles; its own sampling is what it is meant to run with.
+            answer = self._probe.chat(ask, **self.on_fields, **self.room(), temperature=None)
+        return answer
 
     # ---- room
 

@@ -7,8 +7,8 @@ from selfhost.core.marks import Marked, mark
 from selfhost.shapes.finding import Finding
 
 KIND = "smoke"
-GROUPS = ("reach", "exposure", "answers", "stream", "reasoning", "context", "load", "client")
-"""The order in which groups run and are shown."""
+GROUPS = ("reach", "exposure", "answers", "stream", "reasoning", "load", "client", "context")
+"""The order in which groups run and are shown. The context's end comes last: that check can end a weak server."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,11 +11,16 @@ SHORT_TOKENS = 64
 THINKING_TOKENS = 1024
 
 
-def max_tokens(endpoint: Endpoint) -> int:
-    """Enough for a greeting, with room for thinking where the model thinks, and never more than half the context."""
+def _sampling(endpoint: Endpoint) -> dict[str, int]:
+    """Enough tokens for a greeting, with room for thinking where the model thinks, never more than half the context.
+
+    Greedy, so that the line prints the same every time; a thinking model keeps its own sampling, greedy can make it
+    think in circles.
+    """
     thinks = endpoint.reasoning is not None and endpoint.reasoning.can_think
     wanted = THINKING_TOKENS if thinks else SHORT_TOKENS
-    return min(wanted, endpoint.context // 2) if endpoint.context else wanted
+    room = max(1, min(wanted, endpoint.context // 2)) if endpoint.context else wanted
+    return {"max_tokens": room} if thinks else {"max_tokens": room, "temperature": 0}
 
 
 def openai_line(endpoint: Endpoint) -> str:
@@ -23,7 +28,8 @@ def openai_line(endpoint: Endpoint) -> str:
     key = f"open({endpoint.key.path!r}).read().strip()" if endpoint.key else '"none"'
     client = f"OpenAI(base_url={endpoint.base_url!r}, api_key={key})"
     ask = {"role": "user", "content": ASK}
-    create = f"chat.completions.create(model={endpoint.model!r}, messages=[{ask!r}], max_tokens={max_tokens(endpoint)})"
+    sampling = "".join(f", {name}={value}" for name, value in _sampling(endpoint).items())
+    create = f"chat.completions.create(model={endpoint.model!r}, messages=[{ask!r}]{sampling})"
     return f"from openai import OpenAI; print({client}.{create}.choices[0].message.content)"
 
 
@@ -32,7 +38,7 @@ def curl_line(endpoint: Endpoint) -> str:
     body = {
         "model": endpoint.model,
         "messages": [{"role": "user", "content": ASK}],
-        "max_tokens": max_tokens(endpoint),
+        **_sampling(endpoint),
     }
     argv = ["curl", "-s", f"{endpoint.base_url}/chat/completions", "-H", "Content-Type: application/json"]
     if endpoint.key:

@@ -5,7 +5,10 @@ from selfhost.shapes.finding import Finding, Place, Severity
 from selfhost.shapes.units import format_tokens
 from selfhost.smoke.wire import Answer
 
-ROOM = "give the reply room: max_tokens ≥ 4096; or send thinking_token_budget with the request (vLLM keeps no budget by itself)"
+ROOM = (
+    "give the reply room: max_tokens ≥ 4096; or send thinking_token_budget with the request "
+    "(vLLM keeps no budget by itself)"
+)
 
 
 def exhausted(answer: Answer, endpoint: Endpoint, *, on_purpose: bool = False) -> Finding:
@@ -17,8 +20,8 @@ def exhausted(answer: Answer, endpoint: Endpoint, *, on_purpose: bool = False) -
         id="SM310",
         severity=Severity.INFO,
         title=f"the answer was empty: all {thought} tokens went into thinking{aim}",
-        why=f"finish_reason is `length`, message.content is empty, the thinking has {thought} tokens. The model was still "
-        "thinking when the reply's budget ended; the server itself is healthy.",
+        why=f"finish_reason is `length`, message.content is empty, the thinking has {thought} tokens. The model was "
+        "still thinking when the reply's budget ended; the server itself is healthy.",
         fix=(
             ROOM,
             *_switch(endpoint, name),

@@ -3,12 +3,14 @@
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from selfhost.core.http import Client, Reply
 from selfhost.core.system import System
 from selfhost.shapes.endpoint import Endpoint, Inspector
 from selfhost.smoke.wire import Answer, Malformed, Streamed, read_chat, read_completion, read_stream
+
+if TYPE_CHECKING:  # core.http is imported at use: httpx costs 187 ms
+    from selfhost.core.http import Client, Reply
 
 Fields = Mapping[str, object]
 GREEDY: Fields = {"temperature": 0, "seed": 1}
@@ -42,7 +44,7 @@ class Probe:
     """Asks one endpoint. Raises Unanswered when a request that should work gets no proper answer."""
 
     def __init__(
-        self, endpoint: Endpoint, *, key: str, client: Client, system: System, inspector: Inspector | None = None
+        self, endpoint: Endpoint, *, key: str, client: "Client", system: System, inspector: Inspector | None = None
     ) -> None:
         self.endpoint = endpoint
         self.key = key
@@ -56,10 +58,10 @@ class Probe:
         """The server's address without `/v1`."""
         return self.endpoint.base_url.rstrip("/").removesuffix("/v1")
 
-    def get(self, path: str) -> Reply:
+    def get(self, path: str) -> "Reply":
         return self.client.get(path, timeout_s=self.clock.left_s())
 
-    def post(self, path: str, body: object) -> Reply:
+    def post(self, path: str, body: object) -> "Reply":
         return self.client.post(path, body, timeout_s=self.clock.left_s())
 
     def chat_body(self, ask: str, fields: Fields) -> dict[str, object]:
@@ -85,7 +87,7 @@ class Probe:
             kind = answer.headers.get("content-type", "")
             return read_stream(answer.events(), content_type=kind, wants_usage=True)
 
-    def _read(self, reply: Reply, reader: Any) -> Answer:
+    def _read(self, reply: "Reply", reader: Any) -> Answer:
         if reply.status == 0:
             raise Unanswered(f"a request got no answer: {reply.error}")
         if not reply.ok:

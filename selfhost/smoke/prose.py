@@ -55,7 +55,7 @@ def plain() -> Material:
 
 
 def brought(model_dir: str) -> Material | None:
-    """The probes beside the model's config, or None when there are none. Raises InputError for a file that is not one."""
+    """The probes beside the model's config, or None when there are none. Raises InputError for any other file there."""
     path = Path(model_dir) / PROBES_FILE
     if not model_dir or not path.is_file():
         return None

@@ -21,7 +21,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """One answer. vLLM says `reasoning`, SGLang `reasoning_content`: both are read, and emptiness is tested, not null."""
+    """One answer. vLLM says `reasoning`, SGLang `reasoning_content`: both are read; emptiness is tested, not null."""
 
     role: str = ""
     content: str = ""

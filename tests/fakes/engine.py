@@ -1,6 +1,6 @@
 """A small engine with vLLM's face that misbehaves on demand. One file, standard library only.
 
-`python engine.py --port 8000 --served-model-name toy --fault no-done` or, inside a program, `FakeEngine(…)` in a `with`.
+`python engine.py --port 8000 --served-model-name toy --fault no-done` or, inside a program, `with FakeEngine(…)`.
 Its "model" is deterministic: it knows the plain prose and the questions that a smoke test may ask, follows `Say WORD`,
 `Think N steps` and `JSON NAME NUMBER` like a toy reasoner, and thinks when `--reasoning-parser` is given.
 
@@ -26,6 +26,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import pairwise
 from pathlib import Path
+from typing import Self
 
 VERSION = "0.32.0"
 
@@ -74,6 +75,7 @@ FAULTS = {
     "on-silent": "enable_thinking true has no effect",
     "default-flipped": "a client that sends nothing gets the other mode than configured",
     "budget-says-stop": "thinking cut by max_tokens says finish stop",
+    "budget-ignored": "thinking_token_budget has no effect",
     "budget-empty": "thinking cut by max_tokens leaves reasoning and content empty",
     # limits and load
     "overlong-crash": "an over-long input ends the server",
@@ -87,6 +89,8 @@ FAULTS = {
     "no-prompt-logprobs": "prompt_logprobs is refused",
     "no-logprobs": "logprobs of any kind are refused",
     "no-tokenize": "/tokenize and /detokenize do not exist",
+    "byte-level": "the vocabulary has bytes only, as toys have",
+    "capped": "the server allows 8 tokens an answer, whatever max_tokens says",
     "no-metrics": "/metrics does not exist",
     "reasoning-content": "thinking is in reasoning_content and an empty content is an empty string, as on SGLang",
     # life
@@ -97,23 +101,27 @@ FAULTS = {
 }
 
 # What the toy was "trained on". A smoke test's prose that is not here is unknown to it.
-PROSE = (
-    "On Saturday morning we walked down to the market to buy bread, apples and a piece of cheese. It had rained during "
-    "the night, and the streets were still wet. My sister carried the basket, and I held the umbrella in case the "
-    "clouds came back before we were home.",
-    "The kitchen was warm and quiet. A pot of soup stood on the stove, and the smell of onions filled the whole house. "
-    "When my father came in from the garden, he washed his hands, sat down at the table and asked what we had learned "
-    "at school that day.",
-    "The train to the coast leaves every hour and takes about forty minutes. In summer it is full of families with "
-    "bags and towels, but in winter you can often have a whole carriage to yourself. Sit on the left side if you want "
-    "to see the water first.",
-    "If the lamp does not turn on, check first that it is plugged in. Then try another bulb. If it still stays dark, "
-    "the switch may be broken, and a new one costs only a few coins. Always pull the plug before you open anything "
-    "with a screwdriver.",
-    "Our neighbour has an old dog that sleeps in front of the door for most of the day. He lifts his head when someone "
-    "comes up the stairs, looks at them for a moment, and then goes back to sleep. The children like to sit next to "
-    "him and read their books aloud.",
-)
+PROSE = """
+On Saturday morning we walked down to the market to buy bread, apples and a piece of cheese. It had rained
+during the night, and the streets were still wet. My sister carried the basket, and I held the umbrella in
+case the clouds came back before we were home.
+
+The kitchen was warm and quiet. A pot of soup stood on the stove, and the smell of onions filled the whole
+house. When my father came in from the garden, he washed his hands, sat down at the table and asked what we
+had learned at school that day.
+
+The train to the coast leaves every hour and takes about forty minutes. In summer it is full of families with
+bags and towels, but in winter you can often have a whole carriage to yourself. Sit on the left side if you
+want to see the water first.
+
+If the lamp does not turn on, check first that it is plugged in. Then try another bulb. If it still stays
+dark, the switch may be broken, and a new one costs only a few coins. Always pull the plug before you open
+anything with a screwdriver.
+
+Our neighbour has an old dog that sleeps in front of the door for most of the day. He lifts his head when
+someone comes up the stairs, looks at them for a moment, and then goes back to sleep. The children like to sit
+next to him and read their books aloud.
+"""
 
 ANSWERS = (
     (r"capital of france", "The capital of France is Paris."),
@@ -143,11 +151,14 @@ _NONSENSE = (" qat", " blen", "##", " vor", " iz", "\n", " umk", "}", " drel", "
 class Vocabulary:
     """Text ↔ token ids: 0 to 255 are bytes, words get the number of their checksum, so every process agrees."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, bytes_only: bool = False) -> None:
+        self._bytes_only = bytes_only
         self._pieces: dict[int, bytes] = {number: bytes([number]) for number in range(256)}
 
     def encode(self, text: str) -> list[int]:
         ids: list[int] = []
+        if self._bytes_only:
+            return list(text.encode())
         for piece in _PIECE.findall(text):
             data = piece.encode()
             if len(data) == 1 or not piece.isascii():
@@ -173,8 +184,8 @@ class Toy:
         self.vocabulary = vocabulary
         self.faults = faults
         self._follow: dict[tuple[int, int], int] = {}
-        for passage in PROSE:
-            ids = vocabulary.encode(passage)
+        for passage in PROSE.strip().split("\n\n"):
+            ids = vocabulary.encode(passage.replace("\n", " "))
             for first, second in pairwise(ids):
                 self._follow.setdefault((first, second), len(self._follow))
         self._known = {number for pair in self._follow for number in pair}
@@ -289,6 +300,7 @@ class Job:
     thinks: bool
     budget: int | None
     stream: bool
+    forced: list[int] | None = None
 
 
 @dataclass
@@ -308,7 +320,7 @@ class FakeEngine:
         unknown = {fault.partition(":")[0] for fault in options.faults} - set(FAULTS)
         if unknown:
             raise ValueError(f"no such fault: {', '.join(sorted(unknown))}")
-        self.vocabulary = Vocabulary()
+        self.vocabulary = Vocabulary(bytes_only="byte-level" in options.faults)
         self.toy = Toy(self.vocabulary, options.faults)
         self.slots = threading.Semaphore(options.slots)
         self.lock = threading.Lock()
@@ -323,7 +335,7 @@ class FakeEngine:
     def fault(self, name: str) -> bool:
         return name in self.options.faults
 
-    def __enter__(self) -> "FakeEngine":
+    def __enter__(self) -> Self:
         threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
         return self
 
@@ -377,12 +389,12 @@ class FakeEngine:
         close = self.vocabulary.encode("\n</think>\n\n")
         forced: list[int] = []
         while True:
-            time.sleep(self.options.token_s)
+            time.sleep(max(self.options.token_s, 0.001) if job.endless else self.options.token_s)
             if gone.now():
                 raise Gone
             if thought is not None and job.budget is not None and thought >= job.budget:
                 forced, thought = list(close), None
-            number = forced.pop(0) if forced else self._pick(ids, job)
+            number = forced.pop(0) if forced else self._pick(ids, job, out)
             if number is None:
                 yield Piece("", 0, "stop")
                 return
@@ -406,7 +418,9 @@ class FakeEngine:
             if last:
                 return
 
-    def _pick(self, ids: list[int], job: Job) -> int | None:
+    def _pick(self, ids: list[int], job: Job, out: int) -> int | None:
+        if job.forced is not None and not job.thinks:
+            return job.forced[out] if out < len(job.forced) else None
         number = self.toy.next(ids)
         if number is None and job.endless:
             return self.vocabulary.encode(" more")[0]
@@ -464,6 +478,7 @@ class Refused(Exception):
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
     server: Server
 
     @property
@@ -475,16 +490,25 @@ class Handler(BaseHTTPRequestHandler):
             print(f"INFO:     {self.client_address[0]}:{self.client_address[1]} - {format % args}", flush=True)
 
     def do_GET(self) -> None:
-        self._answer({
-            "/health": self._health, "/ping": self._health, "/v1/models": self._models,
-            "/version": lambda _: self._json(200, {"version": VERSION}), "/metrics": self._metrics,
-        })  # fmt: skip
+        self._answer(
+            {
+                "/health": self._health,
+                "/ping": self._health,
+                "/v1/models": self._models,
+                "/version": lambda _: self._json(200, {"version": VERSION}),
+                "/metrics": self._metrics,
+            }
+        )
 
     def do_POST(self) -> None:
-        self._answer({
-            "/v1/chat/completions": self._chat, "/v1/completions": self._completions,
-            "/tokenize": self._tokenize, "/detokenize": self._detokenize,
-        })  # fmt: skip
+        self._answer(
+            {
+                "/v1/chat/completions": self._chat,
+                "/v1/completions": self._completions,
+                "/tokenize": self._tokenize,
+                "/detokenize": self._detokenize,
+            }
+        )
 
     def _answer(self, routes: dict) -> None:
         length = int(self.headers.get("Content-Length") or 0)
@@ -544,19 +568,27 @@ class Handler(BaseHTTPRequestHandler):
         names = ["other-model"] if self.engine.fault("wrong-name") else [options.served_name]
         names += ["second-model"] if self.engine.fault("extra-model") else []
         rows = [
-            {"id": name, "object": "model", "created": 1, "owned_by": "vllm", "root": options.model,
-             "max_model_len": options.context}
+            {
+                "id": name,
+                "object": "model",
+                "created": 1,
+                "owned_by": "vllm",
+                "root": options.model,
+                "max_model_len": options.context,
+            }
             for name in names
-        ]  # fmt: skip
+        ]
         self._json(200, {"object": "list", "data": rows})
 
     def _metrics(self, _: object) -> None:
         engine = self.engine
         label = f'{{engine="0",model_name="{engine.options.served_name}"}}'
         rows = {
-            "num_requests_running": engine.running, "num_requests_waiting": engine.waiting,
-            "prompt_tokens_total": engine.prompt_tokens, "generation_tokens_total": engine.generated_tokens,
-        }  # fmt: skip
+            "num_requests_running": engine.running,
+            "num_requests_waiting": engine.waiting,
+            "prompt_tokens_total": engine.prompt_tokens,
+            "generation_tokens_total": engine.generated_tokens,
+        }
         text = "".join(f"vllm:{name}{label} {float(value)}\n" for name, value in rows.items())
         self._raw(200, text.encode(), "text/plain; version=1.0.0; charset=utf-8")
 
@@ -588,8 +620,9 @@ class Handler(BaseHTTPRequestHandler):
     def _tokenize(self, body: dict) -> None:
         text = self._render(body)[0] if "messages" in body else body["prompt"]
         ids = self.engine.vocabulary.encode(text)
-        self._json(200, {"count": len(ids), "max_model_len": self.engine.options.context, "tokens": ids,
-                         "token_strs": None})  # fmt: skip
+        self._json(
+            200, {"count": len(ids), "max_model_len": self.engine.options.context, "tokens": ids, "token_strs": None}
+        )
 
     def _detokenize(self, body: dict) -> None:
         self._json(200, {"prompt": self.engine.vocabulary.decode(body["tokens"])})
@@ -599,12 +632,19 @@ class Handler(BaseHTTPRequestHandler):
     def _check(self, body: dict) -> None:
         engine, options = self.engine, self.engine.options
         if body.get("model") not in (None, options.served_name) and not engine.fault("wrong-name"):
-            raise Refused(404, f"The model `{body['model']}` does not exist. Valid aliases: {options.served_name}.",
-                          kind="NotFoundError", param="model")  # fmt: skip
+            raise Refused(
+                404,
+                f"The model `{body['model']}` does not exist. Valid aliases: {options.served_name}.",
+                kind="NotFoundError",
+                param="model",
+            )
         budget = body.get("thinking_token_budget")
         if budget is not None and not options.parser:
-            raise Refused(400, "thinking_token_budget is set but reasoning_config is not configured. Please set "
-                               "--reasoning-parser and/or --reasoning-config to use thinking_token_budget.")  # fmt: skip
+            raise Refused(
+                400,
+                "thinking_token_budget is set but reasoning_config is not configured. Please set "
+                "--reasoning-parser and/or --reasoning-config to use thinking_token_budget.",
+            )
         if budget is not None and (isinstance(budget, bool) or not isinstance(budget, int)):
             raise Refused(400, "thinking_token_budget must be an integer", param="thinking_token_budget")
         if engine.fault("no-logprobs") and (body.get("logprobs") or "prompt_logprobs" in body):
@@ -620,29 +660,54 @@ class Handler(BaseHTTPRequestHandler):
         asked = body.get("max_completion_tokens", body.get("max_tokens"))
         asked = (context - len(prompt) if chat else 16) if asked is None else asked
         if asked < 1:
-            raise Refused(400, f"max_tokens must be at least 1, got {asked}. (parameter=max_tokens, value={asked})",
-                          param="max_tokens")  # fmt: skip
+            raise Refused(
+                400,
+                f"max_tokens must be at least 1, got {asked}. (parameter=max_tokens, value={asked})",
+                param="max_tokens",
+            )
         if asked > context:
-            raise Refused(400, f"max_tokens={asked} cannot be greater than max_model_len={context}. Please request "
-                               f"fewer output tokens. (parameter=max_tokens, value={asked})", param="max_tokens")  # fmt: skip
+            raise Refused(
+                400,
+                f"max_tokens={asked} cannot be greater than max_model_len={context}. Please request "
+                f"fewer output tokens. (parameter=max_tokens, value={asked})",
+                param="max_tokens",
+            )
         if asked + len(prompt) > context:
-            raise Refused(400, f"This model's maximum context length is {context} tokens. However, you requested "
-                               f"{asked} output tokens and your prompt contains {len(prompt)} input tokens, for a total "
-                               f"of {asked + len(prompt)} tokens.", param="input_tokens")  # fmt: skip
+            raise Refused(
+                400,
+                f"This model's maximum context length is {context} tokens. However, you requested "
+                f"{asked} output tokens and your prompt contains {len(prompt)} input tokens, for a total "
+                f"of {asked + len(prompt)} tokens.",
+                param="input_tokens",
+            )
+        asked = min(asked, 8) if engine.fault("capped") else asked
         stops = body.get("stop") or ()
         self._misbehave()
         engine.served += 1
         return Job(
-            prompt=prompt, max_tokens=asked, stops=(stops,) if isinstance(stops, str) else tuple(stops),
-            endless=bool(body.get("ignore_eos")), chat=chat, thinks=thinks,
-            budget=body.get("thinking_token_budget"), stream=bool(body.get("stream")),
-        )  # fmt: skip
+            prompt=prompt,
+            max_tokens=asked,
+            stops=(stops,) if isinstance(stops, str) else tuple(stops),
+            endless=bool(body.get("ignore_eos")),
+            chat=chat,
+            thinks=thinks,
+            forced=self._forced(body),
+            budget=None if engine.fault("budget-ignored") else body.get("thinking_token_budget"),
+            stream=bool(body.get("stream")),
+        )
+
+    def _forced(self, body: dict) -> list[int] | None:
+        choices = (body.get("structured_outputs") or {}).get("choice")
+        return self.engine.vocabulary.encode(choices[0]) if choices else None
 
     def _misbehave(self) -> None:
         engine = self.engine
         if engine.fault("generate-500") or engine.broken:
-            raise Refused(500, "EngineCore encountered an issue. See stack trace (above) for the root cause.",
-                          kind="InternalServerError")  # fmt: skip
+            raise Refused(
+                500,
+                "EngineCore encountered an issue. See stack trace (above) for the root cause.",
+                kind="InternalServerError",
+            )
         if engine.fault("generate-hang"):
             while not Watch(self.connection).now():
                 time.sleep(0.02)
@@ -667,10 +732,13 @@ class Handler(BaseHTTPRequestHandler):
             engine.broken = True
         if engine.fault("overlong-500"):
             raise Refused(500, "index out of range in self", kind="InternalServerError")
-        raise Refused(400, f"This model's maximum context length is {context} tokens. However, your prompt contains at "
-                           f"least {context + 1} input tokens, which exceeds this limit even without any output tokens. "
-                           f"Please reduce the length of the input prompt. (parameter=input_tokens, value={context + 1})",
-                      param="input_tokens")  # fmt: skip
+        raise Refused(
+            400,
+            f"This model's maximum context length is {context} tokens. However, your prompt contains at "
+            f"least {context + 1} input tokens, which exceeds this limit even without any output tokens. "
+            f"Please reduce the length of the input prompt. (parameter=input_tokens, value={context + 1})",
+            param="input_tokens",
+        )
 
     def _usage(self, job: Job, out: int, thought: int) -> dict:
         prompt = len(job.prompt) - (3 if self.engine.fault("usage-prompt") else 0)
@@ -704,8 +772,14 @@ class Handler(BaseHTTPRequestHandler):
             text = apply(text, piece.text)
             numbers += [piece.number] if piece.number else []
             finish = piece.finish or finish
-        choice: dict = {"index": 0, "text": text, "finish_reason": finish, "stop_reason": None, "logprobs": None,
-                        "prompt_logprobs": scored}  # fmt: skip
+        choice: dict = {
+            "index": 0,
+            "text": text,
+            "finish_reason": finish,
+            "stop_reason": None,
+            "logprobs": None,
+            "prompt_logprobs": scored,
+        }
         if body.get("logprobs") is not None:
             choice["logprobs"] = self._completion_logprobs(job.prompt, numbers)
         if body.get("echo"):
@@ -740,8 +814,12 @@ class Handler(BaseHTTPRequestHandler):
 
     @staticmethod
     def _completion_chunk(piece: Piece, _: dict) -> dict | None:
-        return {"index": 0, "text": piece.text.lstrip("\b0123456789") if piece.text[:1] == "\b" else piece.text,
-                "logprobs": None, "finish_reason": piece.finish}  # fmt: skip
+        return {
+            "index": 0,
+            "text": piece.text.lstrip("\b0123456789") if piece.text[:1] == "\b" else piece.text,
+            "logprobs": None,
+            "finish_reason": piece.finish,
+        }
 
     # ---- /v1/chat/completions
 
@@ -760,16 +838,22 @@ class Handler(BaseHTTPRequestHandler):
             numbers += [piece.number] if piece.number else []
             finish = piece.finish or finish
         reasoning, content, thought = self._split(text, job)
-        message = {"role": "user" if self.engine.fault("wrong-role") else "assistant", "refusal": None,
-                   "tool_calls": [], **self._fields(reasoning, content)}  # fmt: skip
+        message = {
+            "role": "user" if self.engine.fault("wrong-role") else "assistant",
+            "refusal": None,
+            "tool_calls": [],
+            **self._fields(reasoning, content),
+        }
         finish = self._finish(finish, content)
         choice: dict = {"index": 0, "message": message, "logprobs": None, "finish_reason": finish, "stop_reason": None}
         if body.get("logprobs"):
             rows = self._completion_logprobs(job.prompt, numbers)
-            choice["logprobs"] = {"content": [
-                {"token": word, "logprob": logprob, "bytes": list(word.encode()), "top_logprobs": []}
-                for word, logprob in zip(rows["tokens"], rows["token_logprobs"], strict=True)
-            ]}  # fmt: skip
+            choice["logprobs"] = {
+                "content": [
+                    {"token": word, "logprob": logprob, "bytes": list(word.encode()), "top_logprobs": []}
+                    for word, logprob in zip(rows["tokens"], rows["token_logprobs"], strict=True)
+                ]
+            }
         answer = base | {"object": "chat.completion", "choices": [choice]}
         answer["usage"] = None if self.engine.fault("no-usage") else self._usage(job, len(numbers), thought)
         self._json(200, answer)
@@ -782,21 +866,18 @@ class Handler(BaseHTTPRequestHandler):
     def _split(self, text: str, job: Job) -> tuple[str, str, int]:
         """Reasoning, content and the number of thinking tokens, as a reasoning parser does it."""
         engine = self.engine
+        swallowed = engine.fault("think-swallowed")
         if engine.fault("empty-answer"):
             return "", "", 0
         if not job.thinks:
-            if engine.fault("think-swallowed") and engine.options.parser:
-                return text, "", len(engine.vocabulary.encode(text))
-            return "", text, 0
+            return (text, "", 0) if swallowed and engine.options.parser else ("", text, 0)
         reasoning, closed, content = text.partition("</think>")
         thought = len(engine.vocabulary.encode(reasoning))
         if engine.fault("think-leak"):
             return "", "<think>\n" + text, thought
-        if engine.fault("think-swallowed"):
-            return reasoning + content, "", thought
         if not closed and engine.fault("budget-empty"):
             return "", "", 0
-        return reasoning, content, thought
+        return (reasoning + content, "", thought) if swallowed else (reasoning, content, thought)
 
     def _fields(self, reasoning: str, content: str) -> dict:
         if self.engine.fault("reasoning-content"):
@@ -907,8 +988,8 @@ def die_loading() -> None:
     head = f"(EngineCore pid={pid}) ERROR {stamp} [core.py:1143]"
     oom = (
         "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 130.00 MiB. GPU 0 has a total capacity of 11.60 "
-        "GiB of which 97.12 MiB is free. Including non-PyTorch memory, this process has 11.49 GiB memory in use. Of the "
-        "allocated memory 11.21 GiB is allocated by PyTorch, and 12.31 MiB is reserved by PyTorch but unallocated."
+        "GiB of which 97.12 MiB is free. Including non-PyTorch memory, this process has 11.49 GiB memory in use. Of "
+        "the allocated memory 11.21 GiB is allocated by PyTorch, and 12.31 MiB is reserved by PyTorch but unallocated."
     )
     for line in (
         "EngineCore failed to start.",
@@ -923,8 +1004,11 @@ def die_loading() -> None:
     ):
         print(f"{head} {line}", file=sys.stderr)
     print(f"(APIServer pid={pid}) Traceback (most recent call last):", file=sys.stderr)
-    print(f"(APIServer pid={pid}) RuntimeError: Engine core initialization failed. See root cause above. "
-          "Failed core proc(s): {'EngineCore_0': 1}", file=sys.stderr)  # fmt: skip
+    print(
+        f"(APIServer pid={pid}) RuntimeError: Engine core initialization failed. See root cause above. "
+        "Failed core proc(s): {'EngineCore_0': 1}",
+        file=sys.stderr,
+    )
     sys.stderr.flush()
     os._exit(1)
 
@@ -936,8 +1020,10 @@ def start_log(options: Options, start_s: float) -> None:
         time.sleep(start_s / 6)
 
     log(f"vLLM API server version {VERSION}", place="api_utils.py:347")
-    log(f"non-default args: {{'host': {options.host!r}, 'port': {options.port}, 'model': {options.model!r}}}",
-        place="api_utils.py:286")  # fmt: skip
+    log(
+        f"non-default args: {{'host': {options.host!r}, 'port': {options.port}, 'model': {options.model!r}}}",
+        place="api_utils.py:286",
+    )
     pause()
     log("Resolved architecture: LlamaForCausalLM", place="model.py:733")
     log(f"Using max model len {options.context}", place="model.py:2152")
@@ -965,8 +1051,12 @@ def start_log(options: Options, start_s: float) -> None:
     while "never-ready" in options.faults:
         time.sleep(0.2)
     pause()
-    log(f"CPU KV cache size: 46,592 tokens, Maximum concurrency for {options.context:,} tokens per request: "
-        f"{46592 / options.context:.2f}x", source="EngineCore", place="kv_cache_utils.py:2327")  # fmt: skip
+    log(
+        f"CPU KV cache size: 46,592 tokens, Maximum concurrency for {options.context:,} tokens per request: "
+        f"{46592 / options.context:.2f}x",
+        source="EngineCore",
+        place="kv_cache_utils.py:2327",
+    )
     pause()
     log(
         f"init engine (profile, create kv cache, warmup model) took {start_s:.2f} s",
@@ -994,12 +1084,18 @@ def read_options(argv: list[str], env: dict[str, str]) -> tuple[Options, list[st
     model = known.model or known.model_tag
     faults = [name for text in [*known.fault, env.get("FAKE_ENGINE_FAULT", "")] for name in text.split(",") if name]
     return Options(
-        host=known.host, port=known.port, model=model, served_name=(known.served_model_name or [model or "toy"])[0],
-        context=known.max_model_len or context_of(model), slots=known.max_num_seqs,
+        host=known.host,
+        port=known.port,
+        model=model,
+        served_name=(known.served_model_name or [model or "toy"])[0],
+        context=known.max_model_len or context_of(model),
+        slots=known.max_num_seqs,
         parser="" if known.reasoning_parser == "none" else known.reasoning_parser,
-        template_defaults=known.default_chat_template_kwargs, key=known.api_key or env.get("VLLM_API_KEY", ""),
-        faults=frozenset(faults), token_s=float(env.get("FAKE_ENGINE_TOKEN_S", "0.0005")),
-    ), rest  # fmt: skip
+        template_defaults=known.default_chat_template_kwargs,
+        key=known.api_key or env.get("VLLM_API_KEY", ""),
+        faults=frozenset(faults),
+        token_s=float(env.get("FAKE_ENGINE_TOKEN_S", "0.0005")),
+    ), rest
 
 
 def context_of(model: str) -> int:
@@ -1017,8 +1113,11 @@ def main() -> None:
         log(f"flags without effect here: {' '.join(rest)}")
     start_log(options, float(env.get("FAKE_ENGINE_START_S", "0.2")))
     engine = FakeEngine(options)
-    print(f"INFO:     Started server process [{os.getpid()}]\nINFO:     Waiting for application startup.\n"
-          "INFO:     Application startup complete.", flush=True)  # fmt: skip
+    print(
+        f"INFO:     Started server process [{os.getpid()}]\nINFO:     Waiting for application startup.\n"
+        "INFO:     Application startup complete.",
+        flush=True,
+    )
     engine.server.serve_forever(poll_interval=0.05)
 
 

@@ -106,6 +106,7 @@ class FakeHub:
 class _Handler(BaseHTTPRequestHandler):
     hub: FakeHub
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # headers and body are two writes: 40 ms of delayed ACK for each answer else
 
     def log_message(self, *_: object) -> None:
         return None

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from selfhost.core.system import System
 from selfhost.hosts.glance import glance, names, number, pairs
 from selfhost.hosts.nodes import openable, tried
-from selfhost.hosts.pci import BUS, Card, lookup, screen, support
-from selfhost.shapes.host import Accelerator, DeviceNode, Fact, Known, PciDevice, Unknown, Vendor
+from selfhost.hosts.pci import BUS
+from selfhost.hosts.pci_table import Card, lookup, screen, support
+from selfhost.shapes.host import Accelerator, DeviceNode, Fact, Known, PciDevice, Support, Unknown, Vendor
 
 VENDOR_ID = "1002"
 _TOPOLOGY = "/sys/class/kfd/kfd/topology/nodes"
@@ -28,31 +29,52 @@ class KfdNode:
 def read(system: System, pci: Sequence[PciDevice]) -> tuple[Accelerator, ...]:
     devices = tuple(device for device in pci if device.vendor_id == VENDOR_ID and not screen(device))
     nodes, masked = topology(system)
-    if not devices and not nodes:
-        return ()
-    found = [_card(system, device, _match(device, nodes, devices), masked=masked) for device in devices]
+    matched = {device.address: _match(device, nodes, devices) for device in devices}
+    found = [_card(system, device, matched[device.address], masked=len(masked)) for device in devices]
     known = {device.address for device in devices} | {""}
     ids = {device.device_id for device in devices}
     # A card whose sysfs entry on the bus is hidden is still a node of the topology.
     hidden = [node for node in nodes if node.address not in known or (not node.address and node.device_id not in ids)]
-    found += [_card(system, _function(node), node, masked=masked) for node in hidden]
+    found += [_card(system, _function(node), node, masked=len(masked)) for node in hidden]
+    unplaced = sum(node is None for node in matched.values())
+    found += [_masked(entry) for entry in masked[unplaced:]]
     return tuple(found)
 
 
-def topology(system: System) -> tuple[tuple[KfdNode, ...], int]:
-    """GPU nodes that may be read, and how many the device cgroup masks: those are listed, but refuse to be read."""
+def _masked(entry: str) -> Accelerator:
+    """A card of which this container sees no more than that it exists."""
+    path = f"{_TOPOLOGY}/{entry}/properties"
+    hidden = Unknown(f"{path} refuses to be read")
+    return Accelerator(
+        index=0,
+        vendor=Vendor.AMD,
+        name=f"AMD card (KFD node {entry})",
+        arch=hidden,
+        memory_total=hidden,
+        memory_free=hidden,
+        support=Support.UNKNOWN,
+        support_reason="its kind cannot be read here",
+        present=Known(value=True, how=_TOPOLOGY),
+        openable=Known(value=False, how=f"{path}: EPERM"),
+        usable=Known(value=False, how="masked by the device rules (cgroup) of this container"),
+        nodes=(DeviceNode(path="/dev/dri/renderD*", opened="EPERM"),),
+    )
+
+
+def topology(system: System) -> tuple[tuple[KfdNode, ...], tuple[str, ...]]:
+    """GPU nodes that may be read, and those that the device cgroup masks: they are listed, but refuse to be read."""
     found: list[KfdNode] = []
-    masked = 0
+    masked: list[str] = []
     for entry in names(system, _TOPOLOGY):
         try:
             properties = pairs(system.read(f"{_TOPOLOGY}/{entry}/properties"))
         except OSError:
-            masked += 1
+            masked.append(entry)
             continue
         node = _parse(properties)
         if node:
             found.append(node)
-    return tuple(found), masked
+    return tuple(found), tuple(masked)
 
 
 def _parse(properties: Mapping[str, str]) -> KfdNode | None:

@@ -8,7 +8,7 @@ from selfhost.hosts.cpu import architecture
 from selfhost.hosts.glance import exists, glance, names, pairs
 from selfhost.hosts.nodes import openable, tried
 from selfhost.hosts.nvidia_smi import SmiAnswer, SmiCard, ask
-from selfhost.hosts.pci import lookup, support
+from selfhost.hosts.pci_table import lookup, support
 from selfhost.shapes.host import Accelerator, DeviceNode, Fact, Known, PciDevice, Unknown, Vendor
 
 VENDOR_ID = "10de"
@@ -26,14 +26,14 @@ def read(system: System, pci: Sequence[PciDevice]) -> tuple[Accelerator, ...]:
         return ()  # nothing of NVIDIA's is here, so no program is started
     machine = architecture(system)
     answer = ask(system)
-    by_bus = {card.bus_id: card for card in answer.cards if card.bus_id}
+    by_bus = _by_address(system, devices, answer.cards)
     minors = _minors(system, devices)
     shared = tuple(tried(system, path) for path in ("/dev/nvidiactl", "/dev/nvidia-uvm")) if devices else ()
     found = [
         _on_the_bus(system, device, by_bus.get(device.address), answer, minors, shared, machine) for device in devices
     ]
-    known = {device.address for device in devices}
-    others = tuple(card for card in answer.cards if card.bus_id not in known)
+    placed = [by_bus[device.address] for device in devices if device.address in by_bus]
+    others = tuple(card for card in answer.cards if card not in placed)
     found += [_without_bus(system, card, tegra, machine) for card in others]
     if tegra and not others:
         found.append(_silent_tegra(system, tegra, answer, machine))
@@ -63,6 +63,20 @@ def _tegra(system: System) -> str:
     if chip:
         return chip[0]
     return "tegra" if exists(system, "/etc/nv_tegra_release") else ""
+
+
+def _by_address(system: System, devices: Sequence[PciDevice], cards: Sequence[SmiCard]) -> Mapping[str, SmiCard]:
+    """Cards by PCI address. `nvidia-smi -L` gives none: then by uuid, or by order if every function has one."""
+    found = {card.bus_id: card for card in cards if card.bus_id}
+    bare = [card for card in cards if not card.bus_id]
+    for address in names(system, f"{_PROC}/gpus"):
+        uuid = pairs(glance(system, f"{_PROC}/gpus/{address}/information"), separator=":").get("GPU UUID", "")
+        own = next((card for card in bare if card.uuid == uuid), None)
+        if own:
+            found[address] = own
+    if not found and len(bare) == len(devices):
+        found = {device.address: card for device, card in zip(devices, bare, strict=True)}
+    return found
 
 
 def _minors(system: System, devices: Sequence[PciDevice]) -> Mapping[str, int]:
@@ -192,13 +206,17 @@ def _arch(card: SmiCard | None, from_table: str, device_id: str) -> Fact[str]:
 
 def _is_unified(card: SmiCard | None, *, integrated: bool) -> bool:
     """By kind first: one driver of the GB10 answers [N/A] for its memory, another the machine's total."""
-    return integrated or (card is not None and isinstance(card.memory_total, Unknown))
+    return integrated or (card is not None and _is_not_available(card.memory_total))
+
+
+def _is_not_available(value: Fact[int]) -> bool:
+    return isinstance(value, Unknown) and "N/A" in value.reason
 
 
 def _memory(value: Fact[int], card: SmiCard | None) -> Fact[int]:
     if card and card.mig:
         return Unknown("MIG is on: the memory belongs to its slices")
-    if card and isinstance(value, Unknown):
+    if isinstance(value, Unknown) and _is_not_available(value):
         return Unknown(f"{value.reason}: it shares the machine's memory")
     return value
 

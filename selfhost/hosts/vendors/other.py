@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from selfhost.core.system import System
-from selfhost.hosts.pci import is_display, maker
+from selfhost.hosts.pci_table import is_display, maker
 from selfhost.shapes.host import Accelerator, Known, PciDevice, Support, Unknown, Vendor
 
 _KNOWN_ELSEWHERE = ("10de", "1002")

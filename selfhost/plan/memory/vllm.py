@@ -38,6 +38,8 @@ class Budget:
     where: str
     margin: int
     """How far off the estimate may be: inside it the answer is `too close to call`."""
+    measured: bool
+    """Whether the overhead was ever measured on such a device."""
     unknowns: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -133,6 +135,7 @@ def budget(
         free_now=free,
         where=where,
         margin=limit // 10,
+        measured=True,
         unknowns=tuple(unknowns),
         notes=(*notes, *said),
     )
@@ -197,6 +200,7 @@ def _gpu(
         free_now=card.memory_free.value if isinstance(card.memory_free, Known) else None,
         where=card.name if count == 1 else f"each {card.name}",
         margin=int(0.6 * GIB + 0.02 * total),
+        measured=False,
         unknowns=tuple(unknowns),
         notes=(
             *notes,

@@ -58,7 +58,7 @@ def decoding_agrees(probe: Probe, capability: Capability) -> Verdict:
         return Passed(note=seen)
     return Failed(
         what="greedy decoding chose tokens that reading the same text finds unlikely",
-        why="Prefill and decode run different kernels over the same KV cache; one of them, or the cache, computes wrongly.",
+        why="Prefill and decode run different kernels over one KV cache; one of the three computes wrongly.",
         evidence=seen,
         fix=("try without the optimisations, one at a time: --enforce-eager, --kv-cache-dtype auto, no speculation",),
     )

@@ -13,7 +13,7 @@ CUT_TOKENS = 4
 
 @check("SM140", "max_tokens and stop end the answer with the right finish_reason", group="answers", needs=("SM101",))
 def ends_as_told(probe: Probe, capability: Capability) -> Verdict:
-    cut = probe.chat(LONG_ASK, max_tokens=CUT_TOKENS)
+    cut = probe.chat(LONG_ASK, max_tokens=CUT_TOKENS, **capability.off_fields)
     used = cut.usage.completion if cut.usage else None
     if used is not None and used > CUT_TOKENS:
         return Failed(what=f"max_tokens {CUT_TOKENS} gave {used} tokens")

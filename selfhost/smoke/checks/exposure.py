@@ -2,7 +2,7 @@
 
 from selfhost.core.http import Client, Reply  # smoke is running: httpx is needed anyway
 from selfhost.smoke.capability import Capability
-from selfhost.smoke.check import Failed, Passed, Skipped, Verdict, check
+from selfhost.smoke.check import Failed, Passed, Skipped, Undecided, Verdict, check
 from selfhost.smoke.probe import Probe
 
 WRONG_KEY = "sk-wrong-4f1d0c"
@@ -13,20 +13,16 @@ def key_is_enforced(probe: Probe, capability: Capability) -> Verdict:  # noqa: A
     """Tried on the list of models and on a generation, because proxies often guard only one of them."""
     if not probe.key:
         return Skipped(reason="no key was given, so none can be checked")
-    for name, key in (("without a key", ""), ("with a wrong key", WRONG_KEY), ("with half the key", _half(probe.key))):
-        with Client(probe.endpoint.base_url, key=key or None) as stranger:
-            for path, reply in _try_both(probe, stranger):
-                if reply.status not in (401, 403):
-                    return Failed(
-                        what=f"{path} {name} was answered {reply.status}, expected 401",
-                        why="Whoever reaches the port can use the model, and on a shared machine that is every user.",
-                        fix=("start the engine with its key (vLLM: environment variable VLLM_API_KEY)",),
-                    )
-                if WRONG_KEY in reply.text or probe.key in reply.text:
-                    return Failed(
-                        what=f"the refusal of {path} {name} repeats the key that was sent",
-                        why="Keys that come back in error texts end up in logs.",
-                    )
+    with Client(probe.endpoint.base_url) as stranger:
+        for name, key in (
+            ("without a key", ""),
+            ("with a wrong key", WRONG_KEY),
+            ("with half the key", _half(probe.key)),
+        ):
+            for path, reply in _try_both(probe, stranger, key):
+                problem = _let_in(f"{path} {name}", reply, probe.key)
+                if problem is not None:
+                    return problem
     right = probe.get("models")
     if right.status != 200:
         return Failed(what=f"the right key was answered {right.status}, expected 200", evidence=right.text[:300])
@@ -35,13 +31,33 @@ def key_is_enforced(probe: Probe, capability: Capability) -> Verdict:  # noqa: A
     return Passed()
 
 
-def _try_both(probe: Probe, stranger: Client) -> tuple[tuple[str, Reply], ...]:
-    left_s = probe.clock.left_s()
+def _try_both(probe: Probe, stranger: Client, key: str) -> tuple[tuple[str, Reply], ...]:
+    headers, left_s = {"Authorization": f"Bearer {key}"} if key else {}, probe.clock.left_s()
     body = probe.chat_body("Say hello", {"max_tokens": 1})
     return (
-        ("/v1/models", stranger.get("models", timeout_s=left_s)),
-        ("/v1/chat/completions", stranger.post("chat/completions", body, timeout_s=left_s)),
+        ("/v1/models", stranger.request("GET", "models", headers=headers, timeout_s=left_s)),
+        (
+            "/v1/chat/completions",
+            stranger.request("POST", "chat/completions", body=body, headers=headers, timeout_s=left_s),
+        ),
     )
+
+
+def _let_in(what: str, reply: Reply, key: str) -> Failed | Undecided | None:
+    if reply.status == 0:
+        return Undecided(reason=f"{what} got no answer: {reply.error}")
+    if reply.status not in (401, 403):
+        return Failed(
+            what=f"{what} was answered {reply.status}, expected 401",
+            why="Whoever reaches the port can use the model, and on a shared machine that is every user.",
+            fix=("start the engine with its key (vLLM: environment variable VLLM_API_KEY)",),
+        )
+    if WRONG_KEY in reply.text or key in reply.text:
+        return Failed(
+            what=f"the refusal of {what} repeats the key that was sent",
+            why="Keys that come back in error texts end up in logs.",
+        )
+    return None
 
 
 def _half(key: str) -> str:

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from difflib import SequenceMatcher
 
 from selfhost.smoke.capability import Capability
 from selfhost.smoke.check import Failed, Passed, Undecided, Verdict, check
@@ -11,8 +10,15 @@ from selfhost.smoke.metrics import counter, running
 from selfhost.smoke.probe import Probe, Unanswered
 
 WORDS = ("apple", "river", "candle", "seven", "window", "tiger", "music", "blue")
-CLEARLY = 0.2
-"""How much more alike another's answer must be before two are taken for mixed up."""
+CHAT_TOKENS = 24
+PATTERN = (
+    "The box holds one {word}. The bag holds one {word}. The cup holds one {word}. The jar holds one {word}. "
+    "The pot holds one {word}. The tin holds one"
+)
+"""Any model that was trained on text goes on with the word, also one that follows no instruction."""
+TRIES = 3
+Say = Callable[[str], str | Unanswered]
+
 LONG_TOKENS = 1024
 POLL_S = 0.05
 SEEN_S = 5.0
@@ -21,43 +27,71 @@ FREED_S = 15.0
 
 @check("SM600", "8 requests at once get their own answers", group="load", needs=("SM110",), budget_s=90)
 def no_crosstalk(probe: Probe, capability: Capability) -> Verdict:
-    """Each answer must be most like the one that the same request got alone; batches may round differently."""
-    asks = [f"Say {word}" for word in WORDS]
-    for tokens in (16, 48):
-        fields = {"max_tokens": tokens, **capability.off_fields}
-        alone = [probe.chat(ask, **fields).text for ask in asks]
-        if len(set(alone)) == len(alone):
-            break
-    else:
-        return Undecided(reason="the model answers different requests alike, so mixed-up answers would not show")
+    """Each request makes the model say a word of its own, and another's word must never come back.
 
-    def ask_one(ask: str) -> str | Unanswered:
-        try:
-            return probe.chat(ask, **fields).text
-        except Unanswered as error:
-            return error
+    Likeness to an answer got alone would not do: batches round differently, and near ties tip, also when healthy.
+    """
+    say = _way_to_say(probe, capability)
+    if say is None:
+        return Undecided(reason="this model can't be made to say a given word, so mixed-up answers would not show")
+    for _ in range(TRIES):
+        with ThreadPoolExecutor(len(WORDS)) as pool:
+            answers = list(pool.map(say, WORDS))
+        verdict = _own_words(dict(zip(WORDS, answers, strict=True)))
+        if not isinstance(verdict, Undecided):
+            return verdict
+    return verdict
 
-    with ThreadPoolExecutor(len(asks)) as pool:
-        together = list(pool.map(ask_one, asks))
-    for ask, answer in zip(asks, together, strict=True):
+
+def _way_to_say(probe: Probe, capability: Capability) -> Say | None:
+    """A way of asking by which the model, alone, says each of the words and none of the others."""
+
+    def asked(word: str) -> str | Unanswered:
+        return _try(lambda: probe.chat(f"Say {word}", max_tokens=CHAT_TOKENS, **capability.off_fields).text)
+
+    def continued(word: str) -> str | Unanswered:
+        return _try(lambda: probe.complete(PATTERN.format(word=word), max_tokens=8)[0].content)
+
+    ways = [asked] if capability.lacks("completions") else [asked, continued]
+    for way in ways:
+        if all(_is_own(way(word), word) for word in WORDS):
+            return way
+    return None
+
+
+def _is_own(answer: str | Unanswered, word: str) -> bool:
+    return isinstance(answer, str) and word in answer.lower() and not _others(answer, word)
+
+
+def _others(answer: str, word: str) -> list[str]:
+    return [other for other in WORDS if other != word and other in answer.lower()]
+
+
+def _own_words(answers: dict[str, str | Unanswered]) -> Verdict:
+    missing = []
+    for word, answer in answers.items():
         if isinstance(answer, Unanswered):
-            return Failed(what=f"of 8 requests at once `{ask}` failed: {answer.what}", evidence=answer.body[:300])
-    texts = [answer for answer in together if isinstance(answer, str)]
-    return _compare(asks, alone, texts)
-
-
-def _compare(asks: list[str], alone: list[str], texts: list[str]) -> Verdict:
-    for place, text in enumerate(texts):
-        likeness = [SequenceMatcher(None, text, other, autojunk=False).ratio() for other in alone]
-        nearest = max(range(len(alone)), key=likeness.__getitem__)
-        if likeness[nearest] > likeness[place] + CLEARLY:
             return Failed(
-                what=f"of 8 requests at once `{asks[place]}` got the answer to `{asks[nearest]}`",
-                why="Users would read each other's answers.",
-                evidence=f"alone {alone[place]!r}\nat once {text!r}",
+                what=f"of 8 requests at once the one for `{word}` failed: {answer.what}", evidence=answer.body[:300]
             )
-    same = sum(text == other for text, other in zip(texts, alone, strict=True))
-    return Passed(note=f"{same} of 8 word for word as alone")
+        others = _others(answer, word)
+        if others:
+            return Failed(
+                what=f"of 8 requests at once the one for `{word}` got the answer to `{others[0]}`",
+                why="Users would read each other's answers.",
+                evidence=answer[:200],
+            )
+        missing += [] if word in answer.lower() else [word]
+    if missing:
+        return Undecided(reason=f"under load the model no longer says {', '.join(missing)}, nor another's word")
+    return Passed()
+
+
+def _try(ask: Callable[[], str]) -> str | Unanswered:
+    try:
+        return ask()
+    except Unanswered as error:
+        return error
 
 
 @check(

@@ -1,14 +1,13 @@
 """SM3xx: thinking is where clients look for it, and off means off."""
 
 from selfhost.shapes.service import ReasoningMode
-from selfhost.smoke.capability import Capability
+from selfhost.smoke.capability import THINKING_ASKS, Capability
 from selfhost.smoke.check import Failed, Passed, Skipped, Undecided, Verdict, check
 from selfhost.smoke.explain import exhausted
-from selfhost.smoke.probe import Fields, Probe
-from selfhost.smoke.prose import brought
+from selfhost.smoke.probe import Probe
 from selfhost.smoke.wire import Answer
 
-ASK = "Which is larger, 9.11 or 9.8?"
+ASK = THINKING_ASKS[0]
 BUDGET_SLACK_TOKENS = 16
 """What a parser's closing words may add to a budget."""
 NO_ANSWER = "Clients show message.content: with nothing in it the endpoint looks broken."
@@ -23,42 +22,29 @@ def thinking_in_its_place(probe: Probe, capability: Capability) -> Verdict:
     """Asked with thinking on, and off; off also as a stream, because parsers take another path there."""
     if not capability.can_think:
         return _never_thinks(probe, capability)
-    ask = _ask(probe)
-    asked_on = _thinks_unless_told(capability)
-    if asked_on is not None:
-        verdict = _on(ask, asked_on, probe, capability)
+    thinking = capability.thinking
+    if thinking is not None:
+        verdict = _on(thinking[1], probe)
         if not isinstance(verdict, Passed):
             return verdict
-    if not capability.off_fields:
-        return Passed(note="on; this model can't be switched" if asked_on is not None else "")
+    if not capability.off_fields and thinking is not None:
+        return Passed(note="on; this model can't be switched")
+    ask = _ask(capability)
     plain = probe.chat(ask, **capability.off_fields, **capability.room())
     streamed = probe.stream(ask, **capability.off_fields, **capability.room()).answer
     for answer, how in ((plain, ""), (streamed, " as a stream")):
         problem = _off(answer, how)
         if problem is not None:
             return problem
-    return Passed(note="on and off" if asked_on is not None else "off")
+    return Passed(note="off" if thinking is None else "on and off")
 
 
 def _never_thinks(probe: Probe, capability: Capability) -> Verdict:
-    answer = probe.chat(_ask(probe), max_tokens=48, **capability.off_fields)
+    answer = probe.chat(ASK, max_tokens=24, **capability.off_fields)
     return _off(answer, "") or Passed(note="this model does not think, and nothing is taken for thinking")
 
 
-def _thinks_unless_told(capability: Capability) -> Fields | None:
-    """Fields with which the model should think; None when it can't be made to on this server."""
-    if capability.on_fields:
-        return capability.on_fields
-    plan = capability.plan
-    off = plan is not None and plan.mode is ReasoningMode.OFF
-    return None if off else {}
-
-
-def _on(ask: str, fields: Fields, probe: Probe, capability: Capability) -> Verdict:
-    answer = probe.chat(ask, **fields, **capability.room())
-    if answer.exhausted:
-        # Greedy decoding can turn a thinking model in circles; its own sampling is what it is meant to run with.
-        answer = probe.chat(ask, **fields, **capability.room(), temperature=None)
+def _on(answer: Answer, probe: Probe) -> Verdict:
     if answer.tags:
         return Failed(
             what=f"thinking leaks into message.content ({answer.tags[0]})",
@@ -116,7 +102,7 @@ def default_as_configured(probe: Probe, capability: Capability) -> Verdict:
     if plan.unsent != "served" and plan.mode in (ReasoningMode.ON, ReasoningMode.OFF):
         return Skipped(reason=f"this server can't set a default; {plan.mode.value} holds {plan.unsent}")
     wanted = plan.mode is not ReasoningMode.OFF
-    answer = probe.chat(_ask(probe), **capability.room())
+    answer = probe.chat(_ask(capability), **capability.room())
     thinks = bool(answer.reasoning.strip()) or bool(answer.tags)
     if thinks is wanted and (answer.content.strip() or answer.exhausted):
         return Passed(note="thinks" if wanted else "does not think")
@@ -137,15 +123,13 @@ def default_as_configured(probe: Probe, capability: Capability) -> Verdict:
 )
 def exhausted_is_explained(probe: Probe, capability: Capability) -> Verdict:
     """Thinking is cut in its middle: the first half of what the same greedy question needs."""
-    fields = _thinks_unless_told(capability)
-    if not capability.can_think or fields is None:
-        return Skipped(reason="this model does not think" if not capability.can_think else "thinking is off for good")
-    ask = _ask(probe)
-    whole = probe.chat(ask, **fields, **capability.room())
+    if capability.thinking is None:
+        return Skipped(reason="thinking is off for good" if capability.can_think else "this model does not think")
+    ask, whole = capability.thinking
     need = _thinking_tokens(whole)
     if need < 4:
         return Undecided(reason=f"it thinks for {need} tokens only, which can't be cut in the middle")
-    cut = probe.chat(ask, **fields, max_tokens=max(2, min(16, need // 2)))
+    cut = probe.chat(ask, **capability.on_fields, max_tokens=max(2, min(16, need // 2)))
     if cut.tags:
         return Failed(
             what=f"thinking cut by max_tokens leaks into message.content ({cut.tags[0]})", evidence=cut.content[:200]
@@ -195,10 +179,8 @@ def _budget(ask: str, probe: Probe, capability: Capability) -> Failed | None:
     return None
 
 
-def _ask(probe: Probe) -> str:
-    """A question that needs a thought; a model that brings probes is asked in its own language."""
-    own = brought(probe.endpoint.model_dir)
-    return own.questions[0].ask if own is not None and own.questions else ASK
+def _ask(capability: Capability) -> str:
+    return capability.thinking[0] if capability.thinking else capability.own_ask or ASK
 
 
 def _thinking_tokens(answer: Answer) -> int:

@@ -6,7 +6,7 @@ from selfhost.smoke.probe import Probe, Unanswered
 from selfhost.smoke.wire import Answer, Streamed
 
 ASK = "What color is the sky on a clear day?"
-TOKENS = 32
+TOKENS = 24
 TRIES = 3
 LETTERS = "naïve café, Grüße, Ελλάδα, 漢字, 🙂🚀"
 """Characters of two, three and four bytes; small vocabularies cut them into several tokens."""
@@ -24,7 +24,7 @@ def framed_right(probe: Probe, capability: Capability) -> Verdict:
     if problems:
         return Failed(
             what=problems[0],
-            why="Clients read the stream event by event; the official ones wait for [DONE] and count by the usage chunk.",
+            why="Clients read event by event; the official ones wait for [DONE] and count by the usage chunk.",
             evidence="\n".join(problems[1:4]),
             fix=("without a proxy in between the fault is the engine's; behind one, switch its buffering off",),
         )

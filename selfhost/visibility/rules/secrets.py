@@ -29,7 +29,7 @@ def secret_on_the_command_line(workload: Workload, host: Host | None) -> Iterato
                 title=f"`{flag}` puts a secret on the command line" if named else "a token stands on the command line",
                 place=Place(path=workload.path, object=workload.name),
                 evidence=f"{flag} ***" if named else "***",
-                why="Every user of the machine can read the arguments of every process (`ps`), and they end up in logs.",
+                why="Every user of this machine can read the arguments of every process (`ps`), and so do logs.",
                 fix=("take it out and hand it over in the environment, read from a file: VLLM_API_KEY for vLLM",),
                 source=SOURCE,
             )

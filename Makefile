@@ -1,0 +1,52 @@
+# Every target is short; what needs more than a line lies in scripts/. `make` prints this list.
+SHELL := bash
+VENV := .venv
+BIN := $(VENV)/bin
+DEVICE ?= cpu
+ARGS ?=
+READY := $(VENV)/.ready
+.DEFAULT_GOAL := help
+.PHONY: help setup up test check e2e golden docs readme wheel bench device-check clean
+
+help: ## this list
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | expand -t 16
+
+setup: $(READY) ## system packages, the virtual environment, selfhost and the tools to work on it
+
+$(READY): pyproject.toml scripts/setup.sh
+	bash scripts/setup.sh $(VENV)
+	@touch $@
+
+up: setup ## bring a checked endpoint up on this machine (DEVICE=cpu, ARGS="MODEL --name …")
+	$(BIN)/selfhost up --device $(DEVICE) --yes $(ARGS)
+
+test: setup ## all tests but the marker `slow`
+	$(BIN)/python -m pytest -m "not slow" $(ARGS)
+
+check: setup ## what to run before a commit: format, lint, types, imports, words, docs, quick tests
+	bash scripts/check.sh $(BIN)
+
+e2e: setup ## every test, the long ones too
+	$(BIN)/python -m pytest $(ARGS)
+
+golden: setup ## write the golden folders of rendered files anew; review them with git diff
+	@if [ -d tests/golden ]; then $(BIN)/python -m pytest tests/render --regenerate -q; else echo "there is no tests/golden to write anew"; fi
+
+docs: setup ## write docs/reference anew from the code
+	$(BIN)/python scripts/docs.py
+
+readme: setup ## run the README's session and put its real output there
+	$(BIN)/python scripts/readme.py
+
+wheel: setup ## build the wheel into dist/
+	$(BIN)/python -m build --wheel
+
+bench: setup ## start-up time beside `ramalama version`
+	$(BIN)/python benchmarks/cli_start.py
+
+device-check: setup ## what selfhost sees on this machine, kept in device-out/
+	mkdir -p device-out && $(BIN)/selfhost detect --json > device-out/host.json
+	$(BIN)/selfhost detect > device-out/host.txt 2>&1; cat device-out/host.txt
+
+clean: ## what builds and tests left; deployments and caches of selfhost stay
+	rm -rf $(VENV) build dist device-out .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

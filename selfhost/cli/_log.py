@@ -1,0 +1,125 @@
+"""What `explain` was pointed at: a file, stdin, a deployment, or the id of a rule."""
+
+import codecs
+import re
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from selfhost.core.errors import EnvironmentMissing, InputError
+from selfhost.core.paths import Paths, check_name
+from selfhost.core.resources import resource
+from selfhost.core.system import LocalSystem
+from selfhost.engines.explain import rule
+from selfhost.engines.mask import mask
+from selfhost.shapes.finding import Finding, Severity
+
+HEAD_BYTES = 64 * 2**20
+TAIL_BYTES = 192 * 2**20
+"""Of a larger log its beginning, where a start tells about itself, and its end, where it died."""
+
+LAST_LINES = 5
+_RULE_ID = re.compile(r"[A-Z]{2}\d{3}", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Log:
+    """A log and what to call it."""
+
+    path: str
+    text: str
+
+    def placed(self, finding: Finding) -> Finding:
+        """`finding` with the name of this log before its line."""
+        return replace(finding, place=replace(finding.place, path=self.path))
+
+    def nothing_known(self) -> Finding:
+        """Said when no row fits: the end of the log instead of a guess."""
+        lines = [line.rstrip() for line in self.text.splitlines() if line.strip()]
+        return Finding(
+            id="",
+            severity=Severity.INFO,
+            title=f"nothing in {self.path} is a failure that selfhost knows",
+            evidence="\n".join(mask(line[:240]) for line in lines[-LAST_LINES:]) or "(empty)",
+            why="Either the log is healthy, the cause is not in this part of it, or it is new.",
+            fix=("give the whole log of one start, and how it ended: --exit-code N",),
+        )
+
+
+def read(target: str, *, paths: Paths, system: LocalSystem) -> Log | None:
+    """The log that `target` names; None when it is the id of a rule. A file wins over a deployment of its name."""
+    if target == "-":
+        return Log(path="stdin", text=_decoded(sys.stdin.buffer.read()))
+    path = Path(target)
+    if path.is_file():
+        return Log(path=target, text=_decoded(_bytes_of(path)))
+    if _RULE_ID.fullmatch(target):
+        return None
+    if "/" in target or path.is_dir():
+        what = "is a folder" if path.is_dir() else "does not exist"
+        raise InputError(f"`{target}` {what}, expected an engine's log", fix=_WAYS, id="CF080")
+    return _of_deployment(target, paths=paths, system=system)
+
+
+_WAYS = ("name a log file, a deployment, or an id:\nselfhost explain engine.log", "or pipe it in:\nselfhost explain -")
+
+
+def _of_deployment(name: str, *, paths: Paths, system: LocalSystem) -> Log:
+    from selfhost.runtimes.process import ProcessRuntime
+
+    try:
+        folder = paths.deployment(check_name(name))
+    except InputError:
+        folder = None
+    if folder is None or not folder.is_dir():
+        raise InputError(
+            f"`{name}` is neither a file here, nor a deployment, nor an id such as EF005", fix=_WAYS, id="CF080"
+        )
+    log = ProcessRuntime(paths, system).logs(name)
+    if not log.is_file():
+        raise InputError(
+            f"{name} has no log yet",
+            why="Its engine was never started.",
+            fix=(f"start it:\nselfhost status {name}",),
+            id="CF081",
+        )
+    return Log(path=str(log), text=_decoded(_bytes_of(log)))
+
+
+def page(id: str) -> Finding | str:
+    """What is written about a rule: a row of the table of failures, or its page. Raises InputError."""
+    found = rule(id)
+    if found:
+        return found
+    try:
+        return resource("rules", f"{id.upper()}.md").read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise InputError(
+            f"there is no rule {id.upper()}",
+            why="Ids are two capital letters and three digits, as errors and findings print them.",
+            fix=("look at a log instead:\nselfhost explain engine.log",),
+            id="CF082",
+        ) from None
+
+
+def _bytes_of(path: Path) -> bytes:
+    try:
+        with path.open("rb") as stream:
+            size = stream.seek(0, 2)
+            stream.seek(0)
+            if size <= HEAD_BYTES + TAIL_BYTES:
+                return stream.read()
+            head = stream.read(HEAD_BYTES)
+            stream.seek(size - TAIL_BYTES)
+            return head + b"\n" + stream.read()
+    except PermissionError:
+        raise EnvironmentMissing(
+            f"{path} may not be read", fix=(f"look at its owner and mode:\nls -l {path}",), id="CF083"
+        ) from None
+
+
+def _decoded(data: bytes) -> str:
+    """Text of a log; PowerShell's redirection writes UTF-16."""
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return data.decode("utf-16", "replace")
+    return data.decode("utf-8-sig", "replace")

@@ -1,0 +1,52 @@
+"""`selfhost plan`: everything that `up` would decide, with the reasons; nothing is changed."""
+
+from typing import Annotated
+
+import typer
+
+from selfhost.cli import _service as ask
+from selfhost.cli._context import invocation
+from selfhost.cli._options import Device, Json, Name
+from selfhost.shapes.exit import ExitCode
+
+Explain = Annotated[bool, typer.Option("--explain", help="Every decision, with evidence, source and alternatives.")]
+
+
+def command(
+    context: typer.Context,
+    model: ask.ModelArgument = "",
+    name: Name = None,
+    device: Device = None,
+    port: ask.Port = None,
+    context_tokens: ask.Context = None,
+    concurrency: ask.Concurrency = None,
+    reasoning: ask.Reasoning = None,
+    precision: ask.Precision = None,
+    kv_cache: ask.KvCache = None,
+    engine: ask.Engine = None,
+    trust_remote_code: ask.RemoteCode = False,
+    allow_pickle: ask.Pickle = False,
+    explain: Explain = False,
+    json: Json = False,
+    host: ask.Host = None,
+) -> ExitCode:
+    """What `up` would do, each decision with its reason. Exit 0: fits, 1: does not, 3: too close to call."""
+    from selfhost.cli._work import workplace
+    from selfhost.deploy.gather import plan_for
+    from selfhost.plan.describe import EXIT, describe, next_command
+    from selfhost.plan.to_json import to_json
+
+    at_work = invocation(context)
+    asked = ask.Asked(
+        model=model, name=name, device=device, port=port, context=context_tokens, concurrency=concurrency,
+        reasoning=reasoning, precision=precision, kv_cache=kv_cache, engine=engine,
+        trust_remote_code=trust_remote_code, allow_pickle=allow_pickle, host=host,
+    )  # fmt: skip
+    service = ask.service_of(asked, at_work)
+    gathered = plan_for(workplace(at_work, progress="quiet"), service)
+    if json:
+        at_work.console.json(to_json(gathered.plan))
+    else:
+        at_work.console.result(describe(gathered.plan, explain=explain, chosen=gathered.model_reason))
+        at_work.console.note(f"  → {next_command(gathered.plan, service)}")
+    return EXIT[gathered.plan.verdict]

@@ -1,0 +1,93 @@
+"""What vendors/pci_ids.toml knows: names and architectures by device id, and for what engine builds have code. Pure."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from selfhost.core.table import read_table
+from selfhost.shapes.host import Known, PciDevice, Support
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """What the table says about a device id."""
+
+    name: str
+    arch: str
+    integrated: bool = False
+
+
+def is_display(device: PciDevice) -> bool:
+    return device.class_id.startswith("03")
+
+
+@cache
+def _table() -> Mapping[str, Any]:
+    return read_table("selfhost.hosts.vendors", "pci_ids.toml")
+
+
+@cache
+def lookup(vendor_id: str, device_id: str) -> Card | None:
+    """The row of a card, or None for an id that the table does not know."""
+    if not re.fullmatch("[0-9a-f]{1,4}", device_id):
+        return None
+    wanted = int(device_id, 16)
+    for row in _table()["card"]:
+        first, _, last = row["ids"].partition("-")
+        if row["vendor"] == vendor_id and int(first, 16) <= wanted <= int(last or first, 16):
+            integrated = bool(row.get("integrated", False))
+            return Card(row["name"] + (" (integrated)" if integrated else ""), row["arch"], integrated)
+    return None
+
+
+def screen(device: PciDevice) -> str:
+    """The name of a display that never computes (a BMC's, a virtual machine's), empty for everything else."""
+    if not is_display(device):
+        return ""
+    for row in _table()["display"]:
+        if row["vendor"] == device.vendor_id and row.get("device", device.device_id) == device.device_id:
+            return str(row["name"])
+    return ""
+
+
+def maker(vendor_id: str) -> str:
+    """Who makes this processing accelerator, as far as the table knows."""
+    named = (str(row["name"]) for row in _table()["maker"] if row["vendor"] == vendor_id)
+    return next(named, f"unknown maker {vendor_id}")
+
+
+def driver_floor() -> str:
+    """The oldest branch of the NVIDIA driver on which the current engine build starts."""
+    return str(_table()["compiled"]["nvidia"]["driver_floor"])
+
+
+def support(vendor: str, arch: object, *, architecture: str = "x86_64") -> tuple[Support, str]:
+    """Whether the engine build has code for `arch` (a Fact), and the reason in words."""
+    compiled = _table()["compiled"][vendor]
+    if not isinstance(arch, Known):
+        return Support.UNKNOWN, "its device id is in no table of this version"
+    build = str(compiled["build"])
+    if vendor == "nvidia":
+        targets = compiled.get(architecture, compiled["x86_64"])
+        runs = any(_runs(target, arch.value) for target in targets)
+        lowest = f", it starts at {targets[0]}"
+    else:
+        targets = compiled["archs"]
+        runs = arch.value in targets
+        lowest = ""
+    if runs:
+        return Support.SUPPORTED, f"{build} has code for {arch.value}"
+    return Support.UNSUPPORTED, f"{build} has no code for {arch.value}{lowest}"
+
+
+def _runs(target: str, arch: str) -> bool:
+    """CUDA binaries run on the same major version and the same or a later minor (CUDA guide, binary compatibility)."""
+    built, card = _version(target), _version(arch)
+    return built[0] == card[0] and built[1] <= card[1]
+
+
+def _version(arch: str) -> tuple[int, int]:
+    digits = arch.removeprefix("sm_")
+    return (int(digits[:-1]), int(digits[-1])) if len(digits) > 1 and digits.isdecimal() else (0, 0)

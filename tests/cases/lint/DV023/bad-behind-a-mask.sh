@@ -1,0 +1,4 @@
+#!/bin/sh
+# host: two-nvidia
+export CUDA_VISIBLE_DEVICES=0
+exec python -m vllm.entrypoints.openai.api_server --model /models/qwen3-4b --host 127.0.0.1 --tensor-parallel-size=2

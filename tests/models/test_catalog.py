@@ -1,0 +1,150 @@
+"""The catalog's rows and the rule for the default model."""
+
+import re
+
+import pytest
+
+from selfhost.models import catalog
+from selfhost.models.catalog import by_alias, nearest, pick_default, relative_of, rows
+from selfhost.shapes.host import Known, Unknown
+
+GIB = 1024**3
+ASKED_FOR = [
+    "qwen3-0.6b",
+    "qwen3-4b",
+    "qwen3-8b",
+    "qwen3-14b",
+    "qwen3-32b",
+    "qwen3-30b-a3b",
+    "qwen3-coder-30b-a3b",
+    "qwen3.5-4b",
+    "qwen2.5-0.5b",
+    "qwen2.5-7b",
+    "gpt-oss-20b",
+    "gpt-oss-120b",
+    "gemma-3-4b",
+    "gemma-3-12b",
+    "gemma-3-27b",
+    "gemma-2-2b",
+    "gemma-4-e4b",
+    "llama-3.1-8b",
+    "llama-3.3-70b",
+    "mistral-7b",
+    "mistral-small-3.2-24b",
+    "phi-4",
+    "phi-4-mini",
+    "smollm3-3b",
+    "granite-3.3-8b",
+    "smollm2-135m",
+]
+
+
+@pytest.mark.parametrize("alias", ASKED_FOR)
+def test_the_aliases_one_would_try_first_exist(alias: str) -> None:
+    assert by_alias(alias) is not None
+
+
+def test_no_alias_and_no_id_stands_for_two_models() -> None:
+    aliases = [row.alias for row in rows() if row.alias]
+    ids = [row.id.lower() for row in rows()]
+    assert len(set(aliases)) == len(aliases)
+    assert len(set(ids)) == len(ids)
+
+
+def test_every_row_is_complete_and_consistent() -> None:
+    for row in rows():
+        geometry = row.geometry
+        assert re.fullmatch(r"[\w.-]+/[\w.-]+", row.id), row.id
+        assert re.search(row.match, row.id, re.IGNORECASE), row.id
+        assert row.source.startswith("https://"), row.id
+        assert row.licence, row.id
+        assert 0 < row.active_b <= row.params_b, row.id
+        counted = geometry.full_layers + geometry.sliding_layers + geometry.linear_layers
+        assert counted <= geometry.layers, row.id
+        assert counted == geometry.layers or not geometry.exact, row.id
+
+
+def test_no_revision_stands_in_the_table_that_was_not_read() -> None:
+    assert [row.id for row in rows() if row.revision] == []
+
+
+def test_weights_of_a_bf16_model_are_two_bytes_a_parameter_and_marked_an_estimate() -> None:
+    row = by_alias("qwen3-0.6b")
+    assert row is not None
+    assert isinstance(row.weights_bytes, Known)
+    assert row.weights_bytes.value == 1_192_000_000  # 0.596 billion, two bytes each
+    assert "estimated" in row.weights_bytes.how
+
+
+def test_mxfp4_weights_count_their_scales() -> None:
+    row = by_alias("gpt-oss-20b")
+    assert row is not None
+    assert isinstance(row.weights_bytes, Known)
+    # 19.11e9 · 17/32 bytes in MXFP4 + 1.805e9 · 2 bytes; the published safetensors files are 13.76 GB
+    assert row.weights_bytes.value == pytest.approx(13.76e9, rel=0.005)
+
+
+def test_a_precision_without_a_known_width_gives_no_byte_count() -> None:
+    row = by_alias("qwen3-4b")
+    assert row is not None
+    other = catalog.CatalogRow(**{name: getattr(row, name) for name in row.__slots__} | {"native": "w4a8"})
+    assert isinstance(other.weights_bytes, Unknown)
+
+
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        ("qwen3-4", "qwen3-4b"),
+        ("qwn3-8b", "qwen3-8b"),
+        ("gpt-os-20b", "gpt-oss-20b"),
+        ("Qwen/Qwen3-4", "Qwen/Qwen3-4B"),
+        ("qwen/qwen3-4b-", "Qwen/Qwen3-4B"),
+        ("Meta/Llama-3.1-8B-Instruct", "meta-llama/Llama-3.1-8B-Instruct"),
+    ],
+)
+def test_a_misspelled_name_finds_its_neighbour(typed: str, expected: str) -> None:
+    assert expected in nearest(typed)
+    assert len(nearest(typed)) <= 3
+
+
+def test_nonsense_has_no_neighbour() -> None:
+    assert nearest("zzzzzzzz") == ()
+
+
+def test_a_quantized_copy_lends_the_geometry_of_its_family() -> None:
+    row = relative_of("someone/Qwen3-4B-AWQ")
+    assert row is not None
+    assert row.id == "Qwen/Qwen3-4B"
+    assert relative_of("someone/else-entirely") is None
+
+
+@pytest.mark.parametrize(
+    ("memory_gib", "cores", "accelerator_gib", "expected"),
+    [
+        (64, 16, 80, "qwen3-14b"),  # 29.5 GB ≤ 0.6 · 85.9 GB = 51.5 < 65.5 GB of the 32B
+        (64, 16, 28, "qwen3-8b"),  # 16.4 GB ≤ 0.6 · 30.1 GB = 18.0
+        (64, 16, 24, "qwen3-4b"),  # 0.6 · 25.8 GB = 15.5 < 16.4 GB of the 8B
+        (64, 16, 141, "qwen3-32b"),  # 65.5 GB ≤ 0.6 · 151.4 GB = 90.8
+        (64, 16, None, "qwen3-4b"),  # the 8B fits (16.4 GB ≤ 17.2), but 8.19 B > 0.5 B on each of 16 cores
+        (64, 17, None, "qwen3-8b"),  # 8.19 B ≤ 8.5 B
+        (16, 2, None, "qwen3-0.6b"),  # 1.2 GB ≤ 4.3; 0.596 B ≤ 1.0
+        (32, 9, None, "qwen3-4b"),  # 8.0 GB ≤ 8.6; 4.02 B ≤ 4.5
+        (2, 1, None, "smollm2-135m"),  # 0.596 B > 0.5 per core
+    ],
+)
+def test_the_default_is_the_largest_that_fits_its_share(
+    memory_gib: int, cores: float, accelerator_gib: int | None, expected: str
+) -> None:
+    accelerator = None if accelerator_gib is None else accelerator_gib * GIB
+    ref, reason = pick_default(
+        memory_bytes=memory_gib * GIB, cores=cores, accelerator_bytes=accelerator, hub_reachable=True
+    )
+    assert ref == expected
+    assert ("demonstration" in reason) == (ref == "smollm2-135m")
+
+
+def test_without_a_hub_the_embedded_model_is_chosen_and_called_a_demonstration() -> None:
+    ref, reason = pick_default(memory_bytes=64 * GIB, cores=16, accelerator_bytes=None, hub_reachable=False)
+    assert ref == "smollm2-135m"
+    assert "demonstration" in reason
+    assert "hub cannot be reached" in reason
