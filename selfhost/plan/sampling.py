@@ -26,15 +26,16 @@ def decide_sampling(*, model: Model, reasoning: ReasoningPlan, passed: PassedOn)
         return Sampling(
             decision=Decision(field="sampling", value="your own", reason="passed on", source="user", by=passed.by(flag))
         )
-    rows = read_table("selfhost.plan", "sampling.toml")["advice"] if model.origin is Origin.HUB else []
+    rows = read_table("selfhost.plan", "sampling.toml")["advice"] if model.origin is not Origin.FOLDER else []
     for row in rows:
-        if row["family"] == model.family.id and row["mode"] == reasoning.mode.value:
+        meant = row.get("family") == model.family.id or row.get("id") == model.id
+        if meant and row["mode"] == reasoning.mode.value:
             values = json.dumps(row["values"], separators=(",", ":"), sort_keys=True)
             return Sampling(
                 decision=Decision(
                     field="sampling",
                     value=", ".join(f"{key} {value:g}" for key, value in row["values"].items()),
-                    reason=f"the publisher's advice for thinking {row['mode']}; its own file is for the other mode",
+                    reason="the publisher's advice; the model's generation_config.json does not say it",
                     source=row["source"],
                     evidence=Evidence.SEEN_ELSEWHERE,
                 ),

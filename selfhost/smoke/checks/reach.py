@@ -6,7 +6,7 @@ from selfhost.smoke.probe import Probe, Unanswered
 
 
 @check("SM001", "models lists exactly {model}", group="reach", budget_s=15)
-def lists_the_model(probe: Probe, capability: Capability) -> Verdict:  # noqa: ARG001 - one signature for all checks
+def lists_the_model(probe: Probe, _: Capability) -> Verdict:
     """A server of ours lists one name; a foreign one may list more, ours must be among them."""
     reply = probe.get("models")
     if reply.status == 0:
@@ -31,7 +31,7 @@ def lists_the_model(probe: Probe, capability: Capability) -> Verdict:  # noqa: A
 
 
 @check("SM002", "ready: a generation works, not only /health", group="reach", budget_s=120)
-def generates(probe: Probe, capability: Capability) -> Verdict:  # noqa: ARG001 - one signature for all checks
+def generates(probe: Probe, _: Capability) -> Verdict:
     """Green health says that the HTTP server runs; only a token shows that the model does."""
     health = probe.get(f"{probe.root}/health")
     green = f"/health answers {health.status}" if health.status else "/health does not answer"
