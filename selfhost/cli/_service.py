@@ -1,6 +1,7 @@
 """The options that say what is to be served, shared by `up` and `plan`, and the Service they make."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -87,9 +88,15 @@ def service_of(asked: Asked, at_work: Invocation) -> Service:
         engine=asked.engine,
         trust_remote_code=asked.trust_remote_code,
         allow_pickle=asked.allow_pickle,
-        engine_args=at_work.passed_on,
+        engine_args=tuple(_absolute(word) for word in at_work.passed_on),
         origins=origins,
     )
+
+
+def _absolute(word: str) -> str:
+    """A path that begins with ./ or ../ is meant from here; the engine runs in another folder."""
+    flag, equals, value = word.partition("=") if word.startswith("--") else ("", "", word)
+    return f"{flag}{equals}{Path(value).resolve()}" if value.startswith(("./", "../")) else word
 
 
 def _check_numbers(asked: Asked) -> None:

@@ -23,6 +23,7 @@ COMMANDS: Final = {
     "status": Row(panel="Start", help="What runs here, whether it answers, and where."),
     "detect": Row(panel="Understand", help="What this machine offers, and how that is known."),
     "plan": Row(panel="Understand", help="What `up` would do and why; changes nothing.", passes_on=True),
+    "models": Row(panel="Understand", help="The models that are known by a short name."),
     "explain": Row(panel="Check", help="The root cause in an engine's log, or the meaning of an id."),
     "smoke": Row(panel="Check", help="Ask a running endpoint until it has shown that it is sane."),
     "logs": Row(panel="Operate", help="The engine's own log."),

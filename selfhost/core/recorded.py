@@ -41,7 +41,7 @@ class Recorded:
             raise InputError(
                 f"the snapshot {path} cannot be read",
                 why=f"{error.strerror or error}.",
-                fix=("make one on the machine it is about:\nselfhost detect --save snapshot.json",),
+                fix=("name a readable snapshot, or leave --from out to look at this machine:\nselfhost detect",),
                 id="CF040",
             ) from error
         except ValueError as error:
@@ -49,7 +49,7 @@ class Recorded:
                 f"{path} is not JSON, so it is no snapshot of a machine",
                 why="It is cut off, or another file.",
                 evidence=str(error),
-                fix=("make it anew:\nselfhost detect --save snapshot.json",),
+                fix=("name a whole snapshot, or leave --from out to look at this machine:\nselfhost detect",),
                 id="CF041",
             ) from error
         _check(snapshot, str(path))
@@ -199,7 +199,7 @@ def _check(snapshot: object, name: str) -> None:
             if newer
             else f"{name} is not a snapshot of a machine",
             why="A later selfhost wrote it." if newer else f"Its `schema` is not {SCHEMA}.",
-            fix=("read it with the version that wrote it, or make it anew:\nselfhost detect --save snapshot.json",),
+            fix=("read it with the version that wrote it, or look at this machine:\nselfhost detect",),
             id="CF042" if newer else "CF041",
         )
     faults = _faults(cast("Mapping[str, Any]", snapshot))
@@ -208,7 +208,7 @@ def _check(snapshot: object, name: str) -> None:
             f"{name} is damaged in {len(faults)} place{'s' if len(faults) > 1 else ''}",
             why="The form of its entries is not that of the schema.",
             evidence="\n".join(faults[:5]),
-            fix=("make it anew:\nselfhost detect --save snapshot.json",),
+            fix=("name a whole snapshot, or leave --from out to look at this machine:\nselfhost detect",),
             id="CF043",
         )
 

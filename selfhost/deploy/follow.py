@@ -6,8 +6,11 @@ from pathlib import Path
 
 from selfhost.core.errors import DeployFailed
 from selfhost.deploy.run import Run
+from selfhost.deploy.wording import filled
 from selfhost.engines.explain import explain
 from selfhost.engines.phases import PhaseFollower
+from selfhost.plan.describe import command_line
+from selfhost.runtimes.base import Seen
 from selfhost.runtimes.process import ProcessRuntime
 from selfhost.shapes.units import format_duration
 
@@ -98,7 +101,8 @@ def wait(run: Run, runtime: ProcessRuntime) -> str:
             seen = runtime.inspect(name)
             if not seen.alive:
                 phases.feed(tail.more(), now)
-                raise died(run, runtime, stage=phases.follower.current, after_s=now - began, exit_code=seen.exit_code)
+                phases.follower.finish()
+                raise died(run, runtime, seen, stage=phases.follower.current, after_s=now - began)
             if now >= next_try:
                 if client.get("/health").status == 200:
                     run.notes.extend(f"{key}={value}" for key, value in phases.facts.items())
@@ -126,33 +130,49 @@ def _show(run: Run, words: str, began: float, *, done: int | None = None, total:
     )
 
 
-def died(run: Run, runtime: ProcessRuntime, *, stage: str, after_s: float, exit_code: int | None) -> DeployFailed:
+def died(run: Run, runtime: ProcessRuntime, seen: Seen, *, stage: str, after_s: float) -> DeployFailed:
     """The error for an engine that ended: its root cause where the log has one, and never an invented one."""
     log = runtime.logs(run.plan.name)
     text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
     engine = run.plan.build.engine
-    findings = explain(text, engine=engine, exit_code=exit_code, stage=stage)
-    how = f" with exit code {exit_code}" if exit_code is not None else ""
+    code = seen.exit_code if seen.signal is None else 128 + seen.signal
+    what = f"{engine} stopped after {format_duration(after_s)}{_how(seen)}"
+    findings = explain(text, engine=engine, exit_code=code, stage=stage)
     look = f"the whole log is kept:\nless {log}"
-    again = f"afterwards run the same command again; it continues here:\nselfhost up {run.gathered.service.model}"
+    again = f"then run the same command again; it continues here:\n{command_line('up', run.gathered.service)}"
     if findings:
         first = findings[0]
+        fix = filled(first.fix, model=run.plan.model.ref, name=run.plan.name)
         return DeployFailed(
-            f"{engine} stopped after {format_duration(after_s)}{how}: {first.title}",
+            f"{what}: {first.title}",
             why=first.why,
             evidence=first.evidence,
-            fix=(*first.fix, look, again),
+            fix=(*fix, look, again),
             id=first.id,
             place=first.place,
         )
     last = "\n".join([line for line in text.splitlines() if line.strip()][-TAIL_LINES:])
     return DeployFailed(
-        f"{engine} stopped after {format_duration(after_s)}{how}, at `{stage or 'the very start'}`",
-        why="Its log holds no failure that selfhost knows; these are its last lines.",
+        f"{what}, at `{stage or 'the very start'}`",
+        why=f"{_seen_words(seen)} Its log holds no failure that selfhost knows; these are its last lines.".strip(),
         evidence=last,
-        fix=(look,),
+        fix=(look, again),
         id="EF043",
     )
+
+
+def _how(seen: Seen) -> str:
+    if seen.signal is not None:
+        return f", ended by signal {seen.signal}"
+    return f" with exit code {seen.exit_code}" if seen.exit_code is not None else ""
+
+
+def _seen_words(seen: Seen) -> str:
+    if seen.out_of_memory:
+        return "The kernel was out of memory just then and ended a process."
+    if seen.signal is not None:
+        return "Another process or the kernel ended it; the engine itself printed no reason."
+    return ""
 
 
 def silent(run: Run, runtime: ProcessRuntime, *, stage: str, after_s: float) -> DeployFailed:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from selfhost.core.errors import Busy, InputError
 from selfhost.core.paths import slug
 from selfhost.deploy.state import State
+from selfhost.deploy.wording import naming
 from selfhost.deploy.workplace import Workplace
 from selfhost.hosts.detect import detect
 from selfhost.hosts.placement import Placement, gate
@@ -72,7 +73,8 @@ def name_of(service: Service) -> str:
 def plan_for(work: Workplace, service: Service, *, host: Host | None = None) -> Gathered:
     """Everything that `up` would do for `service`, decided and not done."""
     host = look(work) if host is None else host
-    placement = gate(host, service.device)
+    with naming(model=service.model, name=service.name):
+        placement = gate(host, service.device)
     reason = ""
     if not service.model:
         model, reason = choose_model(work, host, placement)

@@ -50,6 +50,8 @@ def already(run: Run, runtime: ProcessRuntime) -> bool:
 def apply(run: Run, runtime: ProcessRuntime) -> str:
     """Start the engine; a running one of another plan is ended first. Returns the words for the finished step."""
     seen = runtime.inspect(run.plan.name)
+    for finding in seen.findings:
+        run.work.say(finding)
     replaced = ""
     if seen.alive:
         runtime.stop(run.plan.name, grace_s=STOP_GRACE_S)

@@ -5,12 +5,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from selfhost.core.errors import DoesNotFit, InputError
+from selfhost.core.errors import InputError
 from selfhost.core.files import write_atomic
 from selfhost.deploy.fetching import fetch, with_folder
 from selfhost.deploy.run import Run
 from selfhost.plan.decide import decide
 from selfhost.plan.digest import digest_of
+from selfhost.plan.fit import refusal
 from selfhost.shapes.finding import Severity
 from selfhost.shapes.host import Known
 from selfhost.shapes.plan import Plan, Verdict
@@ -52,7 +53,9 @@ def detect(run: Run) -> Outcome:
 def plan(run: Run) -> Outcome:
     """Refuse what does not fit; otherwise keep what was asked and decided."""
     if run.plan.verdict is Verdict.DOES_NOT_FIT:
-        raise does_not_fit(run.plan)
+        raise refusal(run.plan)
+    if run.plan.verdict is Verdict.TOO_CLOSE:
+        run.tell("plan", "warning", f"too close to call: {_memory_reason(run.plan)}")
     before = run.state.plan()
     run.state.write_service(run.gathered.service)
     if before is not None and digest_of(before) == run.digest:
@@ -71,7 +74,7 @@ def fetch_all(run: Run) -> Outcome:
     )
     run.digest = digest_of(run.plan)
     if run.plan.verdict is Verdict.DOES_NOT_FIT:
-        raise does_not_fit(run.plan)
+        raise refusal(run.plan)
     run.state.write_plan(run.plan)
     run.state.write_lock(
         model=model.id,
@@ -89,7 +92,12 @@ def render(run: Run) -> Outcome:
 
     if run.environment is None:
         raise ValueError("render before fetch")
-    bundle = render_process(run.plan, python=run.environment.python, key_file=str(run.state.key_file))
+    bundle = render_process(
+        run.plan,
+        python=run.environment.python,
+        key_file=str(run.state.key_file),
+        folder=str(run.state.bundle),
+    )
     run.bundle = bundle
     changed = [path for path, text in bundle.files.items() if _differs(run.state.bundle / path, text)]
     if not changed:
@@ -147,6 +155,10 @@ def lint(run: Run) -> Outcome:
     return Outcome(text=f"{rule_count()} rules, {len(findings) or 'nothing'} found", unchanged=False)
 
 
+def _memory_reason(plan: Plan) -> str:
+    return next((decision.reason for decision in plan.decisions if decision.field == "memory"), "it may not fit")
+
+
 def summary(plan: Plan) -> str:
     parts = [
         f"{plan.build.engine} {plan.build.version}",
@@ -156,21 +168,6 @@ def summary(plan: Plan) -> str:
     if plan.reasoning.can_think:
         parts.append(f"reasoning {plan.reasoning.mode.value}")
     return " · ".join(parts)
-
-
-def does_not_fit(plan: Plan) -> DoesNotFit:
-    memory = plan.memory
-    need = memory.weights + memory.overhead + memory.kv_cache
-    return DoesNotFit(
-        f"{plan.model.served_name} needs {format_bytes(need)}; {memory.where} offers {format_bytes(memory.available)}",
-        why=f"{format_bytes(memory.weights)} weights + {format_bytes(memory.overhead)} engine + "
-        f"{format_bytes(memory.kv_cache)} KV cache for {format_tokens(plan.context)} tokens (an estimate).",
-        fix=(
-            f"see the arithmetic:\nselfhost plan {plan.model.ref} --explain",
-            "or take a smaller model, for instance:\nselfhost up qwen3-0.6b",
-        ),
-        id="PL001",
-    )
 
 
 BEFORE_APPLY = (

@@ -55,7 +55,7 @@ def fetch(*, python: str, paths: Paths, system: System, sink: Sink, step: str) -
     """
     ready = is_ready(paths)
     if ready is not None:
-        sink.on(Event(step=step, state="unchanged", text=f"{NAME} is already here"))
+        sink.on(Event(step=step, state="working", text=f"{NAME} is already here"))
         return ready
 
     def waiting(holder: Mapping[str, object]) -> None:
@@ -94,7 +94,7 @@ def _make(*, python: str, paths: Paths, system: System, sink: Sink, step: str) -
         sync_folder(paths.models)
     finally:
         shutil.rmtree(work, ignore_errors=True)
-    sink.on(Event(step=step, state="done", text=f"{NAME} {format_bytes(CONVERTED_BYTES)}"))
+    sink.on(Event(step=step, state="working", text=f"{NAME} {format_bytes(CONVERTED_BYTES)}"))
     return str(target)
 
 

@@ -25,6 +25,8 @@ READY = "SM002"
 """Its time is what a short request takes here; the others' budgets follow it."""
 QUICK_S = 0.5
 MOST_SLOWNESS = 10.0
+SHORTEST_SECRET = 8
+"""A shorter key cannot be kept out of a text without tearing its words."""
 
 
 def catalog() -> tuple[tuple[Spec, Check], ...]:
@@ -146,7 +148,7 @@ def _settle(result: CheckResult, verdict: Verdict | SelfhostError, *, key: str) 
 
 def _finding(id: str, what: str, why: str, evidence: str, fix: tuple[str, ...], *, key: str) -> Finding:
     def hide(text: str) -> str:
-        return text.replace(key, "…") if key else text
+        return text.replace(key, "…") if len(key) >= SHORTEST_SECRET else text
 
     return Finding(
         id=id,

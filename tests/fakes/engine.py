@@ -134,7 +134,7 @@ ANSWERS = (
     (r"opposite of (\"|')?up\b", "The opposite of up is down."),
     (r"meow", "A cat says meow."),
     (r"bark", "A dog barks."),
-    (r"frozen water|water .*freez", "Frozen water is called ice."),
+    (r"frozen water|water .*frozen", "Frozen water is called ice."),
     (r"first month", "The first month of the year is January."),
     (r"sun rise", "The sun rises in the east."),
     (r"9\.11", "9.8 is larger than 9.11."),
@@ -145,7 +145,7 @@ ANSWERS = (
 )
 
 _PIECE = re.compile(r" ?[A-Za-z]{1,8}|[\x00-\x7f]|[^\x00-\x7f]", re.ASCII)
-_NONSENSE = (" qat", " blen", "##", " vor", " iz", "\n", " umk", "}", " drel", " opy")
+_NONSENSE = (" qat", " blen", "##", " vok", " iz", "\n", " umk", "}", " drel", " opy")
 
 
 class Vocabulary:
