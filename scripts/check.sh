@@ -20,7 +20,7 @@ step imports "$bin/lint-imports"
 step words "$bin/codespell" README.md CHANGELOG.md CONTRIBUTING.md changes docs selfhost scripts benchmarks
 step shell "$bin/shellcheck" scripts/*.sh .ci/run
 step docs "$bin/python" scripts/docs.py --check
-step tests "$bin/python" -m pytest -q -n 2 -m "not vllm and not slow"
+step tests "$bin/python" -m pytest -q -n 2 -m "not e2e and not vllm and not slow"
 
 if [ "${#failed[@]}" -gt 0 ]; then
   echo "failed: ${failed[*]}" >&2

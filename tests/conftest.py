@@ -7,6 +7,22 @@ import pytest
 _SPEECH = ("NO_COLOR", "FORCE_COLOR", "CI", "COLUMNS", "SELFHOST_DEBUG")
 
 
+_CACHE = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+_STATE = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
+
+
+@pytest.fixture(scope="session")
+def engine_python():
+    """The interpreter of the managed environment that `make up` made, or None where there is none."""
+    from selfhost.core.paths import Paths
+    from selfhost.engines.builds import choose
+    from selfhost.fetch import venv
+
+    paths = Paths.of({"HOME": "/", "XDG_CACHE_HOME": _CACHE, "XDG_STATE_HOME": _STATE})
+    ready = venv.ready(choose(backend="cpu", asked=None), paths=paths)
+    return ready.python if ready is not None else None
+
+
 @pytest.fixture(autouse=True)
 def own_home(tmp_path_factory, monkeypatch):
     """The temporary home."""

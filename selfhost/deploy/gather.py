@@ -110,9 +110,9 @@ def choose_port(work: Workplace, service: Service, state: State) -> int:
     """
     runtime = ProcessRuntime(work.paths, work.system)
     before = state.plan()
-    running = runtime.inspect(service.name).alive
-    if before is not None and running and service.port in (None, before.port):
-        return before.port
+    seen = runtime.inspect(service.name)
+    if seen.alive and seen.port is not None and service.port in (None, seen.port):
+        return seen.port
     if service.port is not None:
         holder = runtime.port_holder(service.port)
         if holder is not None:

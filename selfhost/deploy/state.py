@@ -86,6 +86,7 @@ class State:
         return self._read(self.folder / "checks.json", "selfhost.checks/", _checks)
 
     def write_checks(self, checks: Checks) -> None:
+        self.checks()  # a damaged one is set aside, not written over
         _write(self.folder / "checks.json", {"schema": "selfhost.checks/1", **asdict(checks)})
 
     def _read(self, path: Path, schema: str, parse: Callable[[dict[str, object]], T]) -> T | None:

@@ -6,11 +6,12 @@ import signal
 import socket
 import subprocess
 import urllib.request
+from pathlib import Path
 
 import pytest
 
-from tests.deploy.world import REASONER, settle
 from tests.e2e.damage import damage
+from tests.e2e.world import REASONER, settle
 
 pytestmark = pytest.mark.vllm
 NAME = "smollm2-135m"
@@ -18,7 +19,7 @@ NAME = "smollm2-135m"
 
 def ask(endpoint: dict, question: str, **extra: object) -> dict:
     """A plain client that knows only what `up --json` printed."""
-    key = open(endpoint["key_file"]).read().strip()
+    key = Path(endpoint["key_file"]).read_text().strip()
     body = {"model": endpoint["model"], "messages": [{"role": "user", "content": question}], "temperature": 0, **extra}
     request = urllib.request.Request(
         endpoint["base_url"] + "/chat/completions",
@@ -51,9 +52,9 @@ def test_up_checks_survives_its_engines_death_offline_and_leaves_nothing(real_wo
     assert found["pid"] in world.engines()
     assert found["generated_tokens"] > 100
 
-    key = open(endpoint["key_file"]).read().strip()
+    key = Path(endpoint["key_file"]).read_text().strip()
     plan = json.loads(world.run("plan", NAME, "--device", "cpu", "--json").stdout)
-    running = open(f"/proc/{found['pid']}/cmdline").read().split("\0")[:-1]
+    running = Path(f"/proc/{found['pid']}/cmdline").read_text().split("\0")[:-1]
     assert running[-len(plan["argv"]) :] == plan["argv"]
     assert os.stat(endpoint["key_file"]).st_mode & 0o777 == 0o600
     for kept in [*world.folder.rglob("*.json*"), *world.folder.rglob("*.log"), *world.folder.rglob("serve.sh")]:
@@ -119,7 +120,7 @@ def test_a_damaged_model_is_green_on_health_and_fails_as_garbage(real_world, tmp
     folder = json.loads(world.run("plan", NAME, "--device", "cpu", "--json").stdout)["model"]["path"]
     assert healthy.returncode == 0
     world.run("down", NAME)
-    assert damage(__import__("pathlib").Path(folder), tmp_path / "damaged") == 10
+    assert damage(Path(folder), tmp_path / "damaged") == 10
     world.name = "damaged"
     done = world.run("up", str(tmp_path / "damaged"), "--device", "cpu", "--json", timeout_s=600)
     assert done.returncode == 1, done.stderr[-4000:]

@@ -1,0 +1,114 @@
+"""`kill -9` of `up` at many moments: a rerun converges to one checked engine, and nothing is left behind."""
+
+import json
+import os
+import random
+import signal
+import threading
+import time
+
+import pytest
+
+from tests.e2e.world import World
+
+AFTER_FETCH = ("fetch", "render", "lint", "apply", "wait", "smoke")
+DELAYS_S = (0.0, 0.01, 0.05, 0.2)
+
+
+def kill_at(world, moment) -> str:
+    """Start `up` and kill its whole session when `moment(elapsed_s, step)` says so; return the step it was at."""
+    process = world.start(*world.up_words())
+    steps: list[str] = ["start"]
+
+    def read():
+        whole = (line for line in process.stderr if line.startswith("{") and line.endswith("}\n"))
+        steps.extend(json.loads(line)["step"] for line in whole)
+
+    reader = threading.Thread(target=read, daemon=True)
+    reader.start()
+    began = time.monotonic()
+    while process.poll() is None and not moment(time.monotonic() - began, steps[-1]):
+        time.sleep(0.002)
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait(timeout=30)
+    process.stdout.close()
+    reader.join(timeout=30)
+    process.stderr.close()
+    return steps[-1]
+
+
+def at_time(limit_s: float):
+    return lambda elapsed_s, _: elapsed_s >= limit_s
+
+
+def at_step(step: str, delay_s: float):
+    seen: list[float] = []
+
+    def moment(elapsed_s, now):
+        if now == step and not seen:
+            seen.append(elapsed_s)
+        return bool(seen) and elapsed_s >= seen[0] + delay_s
+
+    return moment
+
+
+def converges(world) -> None:
+    done = world.up()
+    assert done.returncode == 0, done.stderr[-3000:]
+    engines = world.engines()
+    assert len(engines) == 1, (engines, world.processes())
+    found = world.status()
+    assert found["state"] == "ready"
+    assert found["pid"] in engines
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory, fake_wheels):
+    """A first `up` that nobody disturbs: how long it takes here, and the cache that it leaves."""
+    world = World(base=tmp_path_factory.mktemp("undisturbed"), wheels=fake_wheels)
+    began = time.monotonic()
+    assert world.up().returncode == 0
+    spent_s = time.monotonic() - began
+    world.end()
+    return spent_s, world.base / "cache"
+
+
+def campaign(make_world, points) -> set[str]:
+    """Each point is (moment, extra environment). Returns the steps that were hit."""
+    hit = set()
+    for moment, extra in points:
+        world = make_world(**extra)
+        hit.add(kill_at(world, moment))
+        converges(world)
+        world.end()
+    return hit
+
+
+def test_a_rerun_converges_after_kills_at_some_moments(make_world, undisturbed):
+    spent_s, cache = undisturbed
+    warm = {"XDG_CACHE_HOME": str(cache)}
+    points = [(at_time(0.45 * spent_s), {}), *((at_step(step, 0.02), warm) for step in ("apply", "wait", "smoke"))]
+    assert {"wait", "smoke"} <= campaign(make_world, points)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_a_rerun_converges_after_kills_at_many_moments(make_world, undisturbed):
+    spent_s, cache = undisturbed
+    warm = {"XDG_CACHE_HOME": str(cache)}
+    spread = random.Random(1)
+    cold = [(at_time((number + spread.random()) / 12 * spent_s), {}) for number in range(12)]
+    warmed = [(at_step(step, delay_s), warm) for step in AFTER_FETCH for delay_s in DELAYS_S]
+    assert len(cold) + len(warmed) >= 30
+    assert {"fetch", "render", "wait", "smoke"} <= campaign(make_world, [*cold, *warmed])
+
+
+@pytest.mark.slow
+def test_three_kills_in_a_row_and_a_rerun_converge(make_world, undisturbed):
+    spent_s, _ = undisturbed
+    world = make_world()
+    for share in (0.35, 0.6, 0.85):
+        kill_at(world, at_time(share * spent_s))
+    converges(world)
+    world.end()
