@@ -50,26 +50,38 @@ def exit_codes() -> str:
         if isinstance(member, ast.Assign) and isinstance(doc, ast.Expr):
             name = ast.unparse(member.targets[0])
             rows.append(f"| {ast.literal_eval(member.value)} | `{name}` | {ast.literal_eval(doc.value)} |")
-    return HEAD + "# Exit codes\n\nStable: scripts may rely on them.\n\n| code | name | means |\n|---|---|---|\n" + (
-        "\n".join(rows) + "\n"
+    return (
+        HEAD
+        + "# Exit codes\n\nStable: scripts may rely on them.\n\n| code | name | means |\n|---|---|---|\n"
+        + ("\n".join(rows) + "\n")
     )
 
 
 def code_identifiers() -> Iterator[tuple[str, str, str]]:
-    """(id, words, file) of every error or finding that code raises with a literal id."""
+    """(id, words, file) of every identifier that stands in code, with the words of the call around it."""
     for path in sorted((ROOT / "selfhost").rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if not isinstance(node, ast.Call):
-                continue
-            ids = [k.value.value for k in node.keywords if k.arg == "id" and isinstance(k.value, ast.Constant)]
-            for found in ids:
-                if isinstance(found, str) and _ID.fullmatch(found):
-                    yield found, words_of(node), str(path.relative_to(ROOT))
+        tree = ast.parse(path.read_text())
+        called: set[ast.Constant] = set()
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call):
+                inside = [c for child in (*node.args, *(k.value for k in node.keywords)) for c in direct(child)]
+                called.update(inside)
+                yield from ((str(c.value), words_of(node), str(path.relative_to(ROOT))) for c in inside)
+        yield from ((str(c.value), "", str(path.relative_to(ROOT))) for c in direct(tree, deep=True) if c not in called)
+
+
+def direct(node: ast.AST, *, deep: bool = False) -> Iterator[ast.Constant]:
+    """Identifiers that are this expression, or one of the branches of a conditional one."""
+    parts = ast.walk(node) if deep else [node.body, node.orelse] if isinstance(node, ast.IfExp) else [node]
+    for part in parts:
+        if isinstance(part, ast.Constant) and isinstance(part.value, str) and _ID.fullmatch(part.value):
+            yield part
 
 
 def words_of(call: ast.Call) -> str:
     title = next((k.value for k in call.keywords if k.arg in ("title", "what")), None)
-    text = title or (call.args[0] if call.args else None)
+    spoken = [a for a in call.args if not (isinstance(a, ast.Constant) and _ID.fullmatch(str(a.value)))]
+    text = title or (spoken[0] if spoken else None)
     if text is None:
         return ""
     if isinstance(text, ast.Constant):

@@ -40,10 +40,11 @@ def main() -> None:
     body = f'{{"model": "{NAME}", "messages": [{{"role": "user", "content": "What is the capital of France?"}}]}}'
     curl = ("curl", "-s", "http://127.0.0.1:8000/v1/chat/completions", "-H", f"@{key}", "-H",
             "Content-Type: application/json", "-d", body)  # fmt: skip
-    shown = "curl -s http://127.0.0.1:8000/v1/chat/completions -H @~/.local/state/selfhost/deployments/" + (
-        f"{NAME}/key.header \\\n    -H 'Content-Type: application/json' -d '{body}'"
+    shown = (
+        f"curl -s http://127.0.0.1:8000/v1/chat/completions -H @$HOME{str(key).removeprefix(str(Path.home()))} \\\n"
+        f"    -H 'Content-Type: application/json' -d '{body}'"
     )
-    text = put(text, "curl", session(shown.replace("@~", "@$HOME"), *curl, limit=CURL_LIMIT))
+    text = put(text, "curl", session(shown, *curl, limit=CURL_LIMIT))
     text = put(text, "status", session("selfhost status", *selfhost, "status"))
     text = put(text, "plan", session(f"selfhost plan {NAME}", *selfhost, "plan", NAME, "--device", "cpu"))
     text = put(text, "down", session("selfhost down", *selfhost, "down", NAME))

