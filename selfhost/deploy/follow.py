@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from selfhost.core.errors import DeployFailed
+from selfhost.deploy.launch import lost
 from selfhost.deploy.run import Run
 from selfhost.deploy.wording import filled
 from selfhost.engines.explain import explain
@@ -20,6 +21,7 @@ POLL_S = 0.2
 SILENCE_S = 900.0
 """No log line and no answer for this long is a hang (a JIT build of minutes prints nothing)."""
 TAIL_LINES = 5
+PORT_TAKEN = "EF030"
 
 
 @dataclass(slots=True)
@@ -105,6 +107,7 @@ def wait(run: Run, runtime: ProcessRuntime) -> str:
                 raise died(run, runtime, seen, stage=phases.follower.current, after_s=now - began)
             if now >= next_try:
                 if client.get("/health").status == 200:
+                    _refuse_foreign(run, runtime)
                     run.notes.extend(f"{key}={value}" for key, value in phases.facts.items())
                     return phases.summary(now)
                 next_try = now + (0.5 if phases.follower.current in ("server", "ready") else 1.0)
@@ -112,6 +115,13 @@ def wait(run: Run, runtime: ProcessRuntime) -> str:
             if now - last_word > SILENCE_S:
                 raise silent(run, runtime, stage=phases.follower.current, after_s=now - last_word)
             time.sleep(POLL_S)
+
+
+def _refuse_foreign(run: Run, runtime: ProcessRuntime) -> None:
+    """Who answers must be our engine: another server may have taken the port while ours was loading."""
+    holder = runtime.port_holder(run.plan.port)
+    if holder is not None and holder.pid and holder.pid not in {one.pid for one in runtime.processes(run.plan.name)}:
+        raise lost(run.plan.port, holder)
 
 
 def _show(run: Run, words: str, began: float, *, done: int | None = None, total: int | None = None) -> None:
@@ -138,6 +148,8 @@ def died(run: Run, runtime: ProcessRuntime, seen: Seen, *, stage: str, after_s: 
     code = seen.exit_code if seen.signal is None else 128 + seen.signal
     what = f"{engine} stopped after {format_duration(after_s)}{_how(seen)}"
     findings = explain(text, engine=engine, exit_code=code, stage=stage)
+    if findings and findings[0].id == PORT_TAKEN:
+        raise lost(run.plan.port, runtime.port_holder(run.plan.port) or "another process")
     look = f"the whole log is kept:\nless {log}"
     again = f"then run the same command again; it continues here:\n{command_line('up', run.gathered.service)}"
     if findings:

@@ -14,9 +14,23 @@ from selfhost.shapes.host import Known
 from selfhost.shapes.units import format_bytes
 
 STEP = "apply"
+PORT_TRIES = 5
 DEVICE_WAIT_S = 1800.0
 """A start on a shared device waits this long for the one before it to allocate its KV cache."""
 STOP_GRACE_S = 20.0
+
+
+class PortLost(Busy):
+    """Somebody took the port between choosing it and the engine's bind. Only a port that was asked for stays."""
+
+
+def lost(port: int, holder: object) -> PortLost:
+    return PortLost(
+        f"127.0.0.1:{port} was taken by {holder} while the engine started",
+        why="The port was free when it was chosen.",
+        fix=("run the same command again; without --port the next free one is taken",),
+        id="RT005",
+    )
 
 
 @contextmanager
@@ -56,6 +70,9 @@ def apply(run: Run, runtime: ProcessRuntime) -> str:
     if seen.alive:
         runtime.stop(run.plan.name, grace_s=STOP_GRACE_S)
         replaced = ", in place of the former one (its plan differed)"
+    holder = runtime.port_holder(run.plan.port)
+    if holder is not None:
+        raise lost(run.plan.port, holder)
     _memory_still_free(run)
     ensure_key(run.state.key_file)
     if run.environment is None:

@@ -19,6 +19,7 @@ from selfhost.deploy.run import Run
 from selfhost.deploy.state import Checks, State
 from selfhost.deploy.steps import BEFORE_APPLY, Outcome, Step
 from selfhost.deploy.workplace import Workplace
+from selfhost.plan.decide import decide
 from selfhost.plan.digest import digest_of
 from selfhost.runtimes.process import ProcessRuntime
 from selfhost.shapes.event import State as EventState
@@ -127,13 +128,39 @@ def _steps(run: Run, *, command: str) -> Result:
 
 
 def _start(run: Run, runtime: ProcessRuntime, *, command: str) -> None:
+    """Start and wait, in this deployment's turn on the device; a default port that was lost meanwhile moves."""
     with launch.device_turn(run, command=command):
         if launch.already(run, runtime):
             run.tell("apply", "unchanged", "")
-        else:
-            _do(run, Step(name="apply", act=lambda r: Outcome(text=launch.apply(r, runtime))))
-        _do(run, Step(name="wait", act=lambda r: Outcome(text=wait(r, runtime)), bound="model"))
-        run.ready = True
+            return _wait(run, runtime)
+        for _ in range(launch.PORT_TRIES):
+            try:
+                _do(run, Step(name="apply", act=lambda r: Outcome(text=launch.apply(r, runtime))))
+                return _wait(run, runtime)
+            except launch.PortLost:
+                runtime.stop(run.plan.name, grace_s=INTERRUPT_GRACE_S)
+                if run.plan.port_explicit:
+                    raise
+                _move(run, runtime.free_port(run.plan.port + 1))
+        raise launch.lost(run.plan.port, "other processes, again and again,")
+
+
+def _wait(run: Run, runtime: ProcessRuntime) -> None:
+    _do(run, Step(name="wait", act=lambda r: Outcome(text=wait(r, runtime)), bound="model"))
+    run.ready = True
+
+
+def _move(run: Run, port: int) -> None:
+    """The same plan on another port, written and rendered again."""
+    run.plan = decide(
+        host=run.gathered.host, model=run.plan.model, service=run.gathered.service, port=port, build=run.plan.build
+    )
+    run.digest = digest_of(run.plan)
+    run.state.write_plan(run.plan)
+    run.tell("apply", "warning", f"the port was taken meanwhile; now 127.0.0.1:{port}")
+    for step in BEFORE_APPLY:
+        if step.name in ("render", "lint"):
+            _do(run, step)
 
 
 def _smoke(run: Run, runtime: ProcessRuntime) -> Outcome:

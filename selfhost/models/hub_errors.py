@@ -15,13 +15,13 @@ def _token_words(cache: HubCache) -> str:
 def gated(repo_id: str, cache: HubCache) -> SelfhostError:
     page = f"{cache.endpoint}/{repo_id}"
     if cache.token is None:
-        return InputError(
+        return EnvironmentMissing(
             f"{repo_id} is gated, and no token was sent",
             why=f"Its authors ask every user to accept a licence. {_token_words(cache)}",
             fix=(f"accept the licence on {page}, then log in:\nhf auth login",),
             id="MD007",
         )
-    return InputError(
+    return EnvironmentMissing(
         f"{repo_id} is gated, and the account of the token has no access",
         why=f"{_token_words(cache)} The licence may not be accepted yet, or the authors have not answered.",
         fix=(
@@ -62,7 +62,7 @@ def no_revision(repo_id: str, asked: str, cache: HubCache) -> SelfhostError:
 
 
 def token_refused(repo_id: str, cache: HubCache, status: int) -> SelfhostError:
-    return InputError(
+    return EnvironmentMissing(
         f"the hub refused access to {repo_id} (HTTP {status})",
         why=f"{_token_words(cache)} It may have expired, or lack the permission.",
         fix=("log in again:\nhf auth login", "or go without: unset HF_TOKEN for this command"),

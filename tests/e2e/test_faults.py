@@ -206,3 +206,12 @@ def test_a_disk_without_room_is_refused_before_anything_is_downloaded(make_world
         assert "64.0 MiB" in done.stderr
     finally:
         subprocess.run(["umount", str(small)], check=True)
+
+
+def test_two_deployments_started_at_once_in_two_homes_do_not_take_each_other_for_their_own(warm_world):
+    worlds = [warm_world(FAKE_ENGINE_START_S="1") for _ in range(3)]
+    commands = [world.start(*world.up_words("--json")) for world in worlds]
+    ends = [command.communicate(timeout=120) for command in commands]
+    assert [command.returncode for command in commands] == [0, 0, 0], [err[-800:] for _, err in ends]
+    addresses = {json.loads(out)["base_url"] for out, _ in ends}
+    assert len(addresses) == 3

@@ -221,7 +221,7 @@ def test_progress_never_goes_back_and_never_beyond_the_whole(monkeypatch: pytest
 def test_a_gated_model_without_a_token_names_the_page_and_the_login(start: Start, tmp_path: Path) -> None:
     fake = start(gated=("acme/tiny",))
     error = refused(hub_at(fake.url, tmp_path))
-    assert (type(error), error.id) == (InputError, "MD007")
+    assert (type(error), error.id) == (EnvironmentMissing, "MD007")
     assert "no token was sent" in error.what
     assert f"{fake.url}/acme/tiny" in error.fix[0]
     assert error.fix[0].endswith("\nhf auth login")
