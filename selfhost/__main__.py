@@ -1,4 +1,4 @@
-"""The entry point: `--version` before any import, everything else through cli.run; the only sys.exit."""
+"""The entry point: `--version` before any import, everything else through cli.run, whose code ends the process."""
 
 import sys
 

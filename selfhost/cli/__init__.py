@@ -1,4 +1,4 @@
-"""From argv to an exit code. `run` holds the only `except` of the program."""
+"""From argv to an exit code: whatever was raised below ends in `run`, as words and a code."""
 
 import os
 import sys
@@ -27,8 +27,9 @@ def run(argv: Sequence[str]) -> int:
         code = _reader_left()
     except Exception as bug:  # noqa: BLE001 - the one place where our own faults end
         from selfhost.cli._bug import report
+        from selfhost.cli._refused import refused
 
-        code = _say(at_work, report(bug, at_work=at_work, argv=argv))
+        code = _say(at_work, refused(bug) or report(bug, at_work=at_work, argv=argv))
     finally:
         at_work.close()
     return code

@@ -36,6 +36,7 @@ def report(bug: Exception, *, at_work: Invocation, argv: Sequence[str]) -> Bug:
 
 
 def _keep(page: str, *, folder: Path) -> Path | OSError:
+    page = page.encode(errors="backslashreplace").decode()  # argv may hold bytes that are no text
     path = folder / f"{time.strftime('%Y-%m-%dT%H-%M-%S')}.log"
     try:
         write_atomic(path, page)

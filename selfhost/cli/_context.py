@@ -20,10 +20,14 @@ class Invocation:
 
     env: Mapping[str, str]
     system: LocalSystem
-    paths: Paths
     console: Console
     passed_on: tuple[str, ...] = ()
     _sinks: list[Sink] = field(default_factory=list)
+
+    @property
+    def paths(self) -> Paths:
+        """Raises EnvironmentMissing for a user without a home folder."""
+        return Paths.of(self.env)
 
     def sink(self, progress: str = "auto") -> Sink:
         """Where events of this run go; `progress` is auto, tty, plain, json or quiet. Closed by `run` at the latest."""
@@ -46,7 +50,7 @@ def invocation_of(argv: Sequence[str]) -> Invocation:
     system = LocalSystem()
     own = list(argv[: argv.index("--")] if "--" in argv else argv)
     console = Console(sys.stdout, sys.stderr, system.env, json="--json" in own)
-    return Invocation(env=system.env, system=system, paths=Paths.of(system.env), console=console)
+    return Invocation(env=system.env, system=system, console=console)
 
 
 def invocation(context: "Context") -> Invocation:

@@ -26,9 +26,11 @@ def target(
             id="CF063",
         )
     from selfhost.cli._work import workplace
-    from selfhost.deploy.endpoint import endpoint_of, the_only
+    from selfhost.core.names import check_name
+    from selfhost.deploy.endpoint import endpoint_of
+    from selfhost.deploy.names import the_only
 
-    return endpoint_of(workplace(at_work, progress="quiet"), the_only(at_work.paths, name))
+    return endpoint_of(workplace(at_work, progress="quiet"), check_name(the_only(at_work.paths, name)))
 
 
 def _foreign(url: str, *, model: str | None, key_file: Path | None) -> tuple[Endpoint, str]:
@@ -44,7 +46,10 @@ def _base(url: str) -> str:
     from urllib.parse import urlsplit
 
     text = url if "://" in url else f"http://{url}"
-    parts = urlsplit(text)
+    try:
+        parts = urlsplit(text)
+    except ValueError:  # `http://[::1`
+        parts = urlsplit("")
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise InputError(
             f"`{url}` is not an address",

@@ -1,4 +1,4 @@
-"""What `explain` was pointed at: a file, stdin, a deployment, or the id of a rule."""
+"""The log that `explain` was pointed at: a file, stdin, or a deployment's."""
 
 import codecs
 import re
@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from selfhost.core.errors import EnvironmentMissing, InputError
-from selfhost.core.paths import Paths, check_name
-from selfhost.core.resources import resource
+from selfhost.core.names import check_name
+from selfhost.core.paths import Paths
+from selfhost.core.redact import mask
 from selfhost.core.system import LocalSystem
-from selfhost.engines.explain import rule
-from selfhost.engines.mask import mask
 from selfhost.shapes.finding import Finding, Severity
 
 HEAD_BYTES = 64 * 2**20
@@ -19,7 +18,7 @@ TAIL_BYTES = 192 * 2**20
 """Of a larger log its beginning, where a start tells about itself, and its end, where it died."""
 
 LAST_LINES = 5
-_RULE_ID = re.compile(r"[A-Z]{2}\d{3}", re.IGNORECASE)
+_ID = re.compile(r"[A-Z]{2}\d{3}", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,13 +46,13 @@ class Log:
 
 
 def read(target: str, *, paths: Paths, system: LocalSystem) -> Log | None:
-    """The log that `target` names; None when it is the id of a rule. A file wins over a deployment of its name."""
+    """The log that `target` names; None when it is an id. A file wins over a deployment of its name."""
     if target == "-":
         return Log(path="stdin", text=_decoded(sys.stdin.buffer.read()))
     path = Path(target)
     if path.is_file():
         return Log(path=target, text=_decoded(_bytes_of(path)))
-    if _RULE_ID.fullmatch(target):
+    if _ID.fullmatch(target):
         return None
     if "/" in target or path.is_dir():
         what = "is a folder" if path.is_dir() else "does not exist"
@@ -84,22 +83,6 @@ def _of_deployment(name: str, *, paths: Paths, system: LocalSystem) -> Log:
             id="CF081",
         )
     return Log(path=str(log), text=_decoded(_bytes_of(log)))
-
-
-def page(id: str) -> Finding | str:
-    """What is written about a rule: a row of the table of failures, or its page. Raises InputError."""
-    found = rule(id)
-    if found:
-        return found
-    try:
-        return resource("rules", f"{id.upper()}.md").read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise InputError(
-            f"there is no rule {id.upper()}",
-            why="Ids are two capital letters and three digits, as errors and findings print them.",
-            fix=("look at a log instead:\nselfhost explain engine.log",),
-            id="CF082",
-        ) from None
 
 
 def _bytes_of(path: Path) -> bytes:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from selfhost.core.console import columns
+from selfhost.core.columns import columns
 from selfhost.core.terminal import Terminal
 from selfhost.shapes.host import Accelerator, Fact, Host, Known, Support, Unknown
 from selfhost.shapes.units import format_bytes

@@ -1,5 +1,6 @@
 """The options that say what is to be served, shared by `up` and `plan`, and the Service they make."""
 
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,7 +17,7 @@ def _option(name: str, help: str, metavar: str) -> Any:
 
 
 ModelArgument = Annotated[
-    str,
+    str | None,
     typer.Argument(
         metavar="[MODEL]",
         help="An alias (qwen3-4b), a Hugging Face id (org/name[@revision]) or a folder; without one, the best for "
@@ -42,7 +43,7 @@ Host = Annotated[str | None, typer.Option("--host", hidden=True)]
 class Asked:
     """The options as typed."""
 
-    model: str
+    model: str | None
     name: str | None
     device: str | None
     port: int | None
@@ -57,7 +58,7 @@ class Asked:
     host: str | None
 
 
-def service_of(asked: Asked, at_work: Invocation) -> Service:
+def service_of(asked: Asked, at_work: Invocation, *, verb: str) -> Service:
     """What the user asked for, each value with the option it came from. Raises InputError."""
     from selfhost.plan.reasoning import parse
 
@@ -68,7 +69,8 @@ def service_of(asked: Asked, at_work: Invocation) -> Service:
             fix=("perhaps leave it out; from another machine, use a tunnel:\nssh -L 8000:127.0.0.1:8000 THIS-MACHINE",),
             id="CF012",
         )
-    _check_numbers(asked)
+    _check_words(asked)
+    _check_numbers(asked, verb)
     fields = ("name", "device", "port", "context", "concurrency", "reasoning", "precision", "kv_cache", "engine")
     origins = {
         field: f"--{field.replace('_', '-')} {getattr(asked, field)}"
@@ -76,7 +78,7 @@ def service_of(asked: Asked, at_work: Invocation) -> Service:
         if getattr(asked, field) is not None
     }
     return Service(
-        model=asked.model,
+        model=asked.model or "",
         name=asked.name or "",
         device=None if asked.device == "auto" else asked.device,
         port=asked.port,
@@ -99,13 +101,36 @@ def _absolute(word: str) -> str:
     return f"{flag}{equals}{Path(value).resolve()}" if value.startswith(("./", "../")) else word
 
 
-def _check_numbers(asked: Asked) -> None:
-    limits = {"port": (1, 65535), "context": (16, 100_000_000), "concurrency": (1, 65536)}
-    for field, (low, high) in limits.items():
+def _check_words(asked: Asked) -> None:
+    """An empty word is a variable that was not set, and never means `all` or `choose for me`."""
+    for field in ("model", "name"):
+        value = getattr(asked, field)
+        if value is not None and not value.strip():
+            raise InputError(
+                f"the {field} is an empty word",
+                why="A variable that is not set in the shell gives one.",
+                fix=("name it, or leave the word out",),
+                id="CF015",
+            )
+    model = asked.model or ""
+    if any("\udc80" <= character <= "\udcff" for character in model):
+        raise InputError(
+            "the model's path holds bytes that are no text in this locale",
+            why=f"It reads {model.encode(errors='backslashreplace').decode()}.",
+            fix=("rename the folder, or use a UTF-8 locale:\nexport LC_ALL=C.UTF-8",),
+            id="CF016",
+        )
+
+
+def _check_numbers(asked: Asked, verb: str) -> None:
+    limits = {"port": (1, 65535, "8000"), "context": (16, 100_000_000, "8192"), "concurrency": (1, 65536, "8")}
+    for field, (low, high, usual) in limits.items():
         value = getattr(asked, field)
         if value is not None and not low <= value <= high:
+            command = " ".join(["selfhost", verb, *([shlex.quote(asked.model)] if asked.model else [])])
             raise InputError(
                 f"--{field} is {value}, expected {low} to {high}",
-                fix=(f"give a number in that range:\nselfhost up {asked.model} --{field} {max(low, min(high, 8192))}",),
+                why="Outside of it no engine could start.",
+                fix=(f"give a number in that range:\n{command} --{field} {usual}",),
                 id="CF013",
             )

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from selfhost.core.console import columns
+from selfhost.core.columns import columns
 from selfhost.core.errors import InputError
 
 

@@ -11,5 +11,6 @@ def workplace(at_work: Invocation, *, progress: str = "auto", yes: bool = False)
         paths=at_work.paths,
         sink=at_work.sink(progress),
         ask=lambda question: at_work.console.confirm(question, yes=yes),
+        interactive=not yes and at_work.console.may_ask,
         say=at_work.console.finding,
     )

@@ -18,7 +18,8 @@ From = Annotated[
 def command(context: typer.Context, snapshot: From = None, json: Json = False) -> None:
     """What this machine offers for serving a model, and how each fact is known."""
     from selfhost.cli._machine import lines, summary
-    from selfhost.hosts.detect import detect, to_json
+    from selfhost.hosts.detect import detect
+    from selfhost.hosts.to_json import to_json
 
     at_work = invocation(context)
     system = _eyes(at_work, snapshot)

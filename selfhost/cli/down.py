@@ -17,14 +17,13 @@ def command(
 ) -> None:
     """Stop a deployment, remove what it made, and prove that it is gone."""
     from selfhost.cli._work import workplace
-    from selfhost.core.paths import check_name
+    from selfhost.core.names import check_name
     from selfhost.deploy.down import down
-    from selfhost.deploy.endpoint import the_only
+    from selfhost.deploy.names import the_only
 
     at_work = invocation(context)
     chosen = check_name(the_only(at_work.paths, name))
-    work = workplace(at_work, progress=progress)
-    receipt = down(work, chosen, command=f"selfhost down {chosen}", wait_s=WAIT_S if wait else 0.0)
+    receipt = down(workplace(at_work, progress=progress), chosen, wait_s=WAIT_S if wait else 0.0)
     at_work.close()
     if json:
         at_work.console.json(receipt.to_json())

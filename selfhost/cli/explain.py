@@ -19,7 +19,8 @@ ExitStatus = Annotated[
 
 def command(context: typer.Context, target: Target, exit_code: ExitStatus = None, json: Json = False) -> ExitCode:
     """The root cause in an engine's log, or the meaning of an id."""
-    from selfhost.cli._log import page, read
+    from selfhost.cli._log import read
+    from selfhost.cli._page import page
     from selfhost.engines.explain import explain
 
     at_work = invocation(context)

@@ -5,29 +5,40 @@ from typing import Annotated
 import typer
 
 from selfhost.cli._context import invocation
+from selfhost.cli._options import Json
 
 Target = Annotated[str | None, typer.Argument(metavar="[NAME]", help="Needed when more than one is here.")]
 Follow = Annotated[bool, typer.Option("--follow", "-f", help="Go on with what is added, until Ctrl-C.")]
 Tail = Annotated[int | None, typer.Option("--tail", "-n", metavar="N", help="Only the last N lines.", min=0)]
 
 
-def command(context: typer.Context, name: Target = None, follow: Follow = False, tail: Tail = None) -> None:
+def command(
+    context: typer.Context, name: Target = None, follow: Follow = False, tail: Tail = None, json: Json = False
+) -> None:
     """The engine's own log of the last start."""
-    from selfhost.core.paths import check_name
+    from selfhost.core.errors import InputError
+    from selfhost.core.names import check_name
     from selfhost.deploy import logs
-    from selfhost.deploy.endpoint import the_only, unknown_deployment
+    from selfhost.deploy.names import the_only, unknown
     from selfhost.runtimes.process import ProcessRuntime
 
     at_work = invocation(context)
     chosen = check_name(the_only(at_work.paths, name))
     path = ProcessRuntime(at_work.paths, at_work.system).logs(chosen)
+    if json and follow:
+        raise InputError(
+            "--json and --follow exclude each other",
+            why="A document has an end, a followed log has none.",
+            fix=(f"leave one of them out:\nselfhost logs {chosen} --follow",),
+            id="CF014",
+        )
     if not path.exists():
-        if not at_work.paths.deployment(chosen).exists():
-            raise unknown_deployment(at_work.paths, chosen)
-        at_work.console.note(f"{chosen} has no log yet: its engine was never started")
+        raise unknown(at_work.paths, chosen)
+    if json:
+        lines = logs.last_lines(path, tail).splitlines()
+        at_work.console.json(
+            {"schema": "selfhost.logs/1", "ok": True, "name": chosen, "path": str(path), "lines": lines}
+        )
         return
-    if follow:
-        for text in logs.follow(path, count=tail):
-            at_work.console.out.write(text)
-    else:
-        at_work.console.out.write(logs.last_lines(path, tail))
+    for text in logs.follow(path, count=tail) if follow else (logs.last_lines(path, tail),):
+        at_work.console.out.write(text)

@@ -8,7 +8,7 @@ from selfhost.cli._options import Json
 
 def command(context: typer.Context, json: Json = False) -> None:
     """The models that are known by a short name; any other works by its Hugging Face id or folder."""
-    from selfhost.models.listing import as_json, lines
+    from selfhost.models.table import as_json, lines
 
     console = invocation(context).console
     if json:

@@ -14,7 +14,7 @@ Explain = Annotated[bool, typer.Option("--explain", help="Every decision, with e
 
 def command(
     context: typer.Context,
-    model: ask.ModelArgument = "",
+    model: ask.ModelArgument = None,
     name: Name = None,
     device: Device = None,
     port: ask.Port = None,
@@ -42,7 +42,7 @@ def command(
         reasoning=reasoning, precision=precision, kv_cache=kv_cache, engine=engine,
         trust_remote_code=trust_remote_code, allow_pickle=allow_pickle, host=host,
     )  # fmt: skip
-    service = ask.service_of(asked, at_work)
+    service = ask.service_of(asked, at_work, verb="plan")
     gathered = plan_for(workplace(at_work, progress="quiet"), service)
     if json:
         at_work.console.json(to_json(gathered.plan))

@@ -6,7 +6,7 @@ import typer
 
 from selfhost.cli._context import invocation
 from selfhost.cli._options import Json
-from selfhost.runtimes.registry import names
+from selfhost.runtimes.deployments import names
 
 Target = Annotated[str | None, typer.Argument(metavar="[NAME]", help="Only this deployment.")]
 
@@ -20,14 +20,15 @@ def command(context: typer.Context, name: Target = None, json: Json = False) -> 
 
         found = status(at_work.paths, at_work.system, say=at_work.console.finding, only=name)
     if name is not None and not found:
-        from selfhost.deploy.endpoint import unknown_deployment
+        from selfhost.core.names import check_name
+        from selfhost.deploy.names import unknown
 
-        raise unknown_deployment(at_work.paths, name)
+        raise unknown(at_work.paths, check_name(name))
     if json:
         rows = [row.to_json() for row in found]
         at_work.console.json({"schema": "selfhost.status/1", "ok": True, "deployments": rows})
     elif found:
-        from selfhost.deploy.status import lines
+        from selfhost.deploy.status_words import lines
 
         at_work.console.result("\n\n".join("\n".join(lines(row)) for row in found))
     else:

@@ -13,7 +13,7 @@ Wait = Annotated[bool, typer.Option("--wait", help="Wait for another command tha
 
 def command(
     context: typer.Context,
-    model: ask.ModelArgument = "",
+    model: ask.ModelArgument = None,
     name: Name = None,
     device: Device = None,
     port: ask.Port = None,
@@ -52,13 +52,8 @@ def command(
         allow_pickle=allow_pickle,
         host=host,
     )
-    service = ask.service_of(asked, at_work)
-    result = up(
-        workplace(at_work, progress=progress, yes=yes),
-        service,
-        command=f"selfhost up {model}".strip(),
-        wait_for_lock=wait,
-    )
+    service = ask.service_of(asked, at_work, verb="up")
+    result = up(workplace(at_work, progress=progress, yes=yes), service, wait_for_lock=wait)
     at_work.close()
     if json:
         at_work.console.json(ready.to_json(result))

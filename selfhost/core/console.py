@@ -3,12 +3,12 @@
 import json as json_module
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Final, Protocol, TextIO
 
 from selfhost.core.errors import InputError, SelfhostError
-from selfhost.core.terminal import Terminal, cells, clean, is_tty, may_ask
+from selfhost.core.terminal import Terminal, clean, is_tty, may_ask
 from selfhost.shapes.exit import ExitCode
 from selfhost.shapes.finding import Finding, Place, RunOn, Severity
 
@@ -113,8 +113,16 @@ class Console:
         body = self._body(finding.why, finding.evidence, finding.fix, finding.run_on, terminal=terminal)
         return "\n".join((head, *body))
 
-    def confirm(self, question: str, *, yes: bool) -> bool:
-        """Put a yes-or-no question; no is the default. Raises InputError where nobody can answer."""
+    @property
+    def may_ask(self) -> bool:
+        """Whether somebody is there to answer."""
+        return may_ask(stdin_is_tty=is_tty(self._stdin), stderr_is_tty=self.err.is_tty, json=self.json_asked)
+
+    def confirm(self, question: str, *, yes: bool, command: str = "") -> bool:
+        """Put a yes-or-no question; no is the default. Raises InputError where nobody can answer.
+
+        `command` is the one that asks, as it was typed.
+        """
         if yes:
             return True
         stdin_is_tty = is_tty(self._stdin)
@@ -122,7 +130,7 @@ class Console:
             raise InputError(
                 f"this needs an answer: {question}",
                 why="There is no terminal to ask on." if not self.json_asked else "With --json nothing is asked.",
-                fix=("answer on the command line: add --yes to agree",),
+                fix=(f"agree beforehand:\n{_agreed(command)}" if command else "agree beforehand with --yes",),
                 id="CF094",
             )
         with self._room():
@@ -188,19 +196,10 @@ def _document(id: str, what: str, code: ExitCode, **more: object) -> dict[str, o
     }
 
 
-def columns(rows: Iterable[Sequence[str]], *, right: frozenset[int] = frozenset(), gap: str = "  ") -> list[str]:
-    """Rows as lines with aligned columns; `right` names those aligned to the right. Painted cells count as shown."""
-    table = [list(row) for row in rows]
-    widths = [
-        max(cells(row[index]) for row in table if index < len(row)) for index in range(max(map(len, table), default=0))
-    ]
-    return [
-        gap.join(
-            " " * (width - cells(cell)) + cell if index in right else cell + " " * (width - cells(cell))
-            for index, (cell, width) in enumerate(zip(row, widths, strict=False))
-        ).rstrip()
-        for row in table
-    ]
+def _agreed(command: str) -> str:
+    """`command` with --yes, which is an option of ours: before what is passed on to the engine."""
+    own, passed_on, rest = command.partition(" -- ")
+    return f"{own} --yes{passed_on}{rest}"
 
 
 def _spot(place: Place | None) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from selfhost.shapes.exit import ExitCode
-from selfhost.shapes.finding import Finding, Place
+from selfhost.shapes.finding import Place
 
 
 class SelfhostError(Exception):
@@ -56,17 +56,6 @@ class DeployFailed(SelfhostError):
     """The engine died or never got ready; carries the diagnosis."""
 
     exit_code = ExitCode.DEPLOY
-
-    @classmethod
-    def from_finding(cls, finding: Finding, *, what: str = "") -> "DeployFailed":
-        return cls(
-            what or finding.title,
-            why=finding.why,
-            fix=finding.fix,
-            evidence=finding.evidence,
-            id=finding.id,
-            place=finding.place,
-        )
 
 
 class DoesNotFit(SelfhostError):

@@ -1,5 +1,6 @@
 """Files that are whole or not there, and damage that is kept, not overwritten."""
 
+import errno
 import os
 import tempfile
 import time
@@ -7,8 +8,12 @@ from pathlib import Path
 
 
 def ensure_folder(path: Path) -> Path:
-    """Create `path` and its parents for the owner only (0700); leave what exists as it is."""
-    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    """Create `path` and what is missing above it for the owner only (0700); leave what exists as it is."""
+    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
+    for folder in reversed(missing):  # mkdir(parents=True) would make the parents with the umask's mode
+        folder.mkdir(mode=0o700, exist_ok=True)
+    if not path.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path))
     return path
 
 
@@ -27,8 +32,9 @@ def write_atomic(path: Path, content: str | bytes, *, mode: int = 0o600) -> None
             os.fchmod(stream.fileno(), mode)
             os.fsync(stream.fileno())
         Path(temporary).replace(path)
-    except BaseException:
+    except BaseException as error:
         Path(temporary).unlink(missing_ok=True)
+        _name(error, path)
         raise
     sync_folder(path.parent)
 
@@ -42,8 +48,17 @@ def append_line(path: Path, line: str) -> None:
         torn = size > 0 and os.pread(handle, 1, size - 1) != b"\n"
         os.write(handle, (("\n" if torn else "") + line + "\n").encode())
         os.fsync(handle)
+    except OSError as error:
+        _name(error, path)
+        raise
     finally:
         os.close(handle)
+
+
+def _name(error: BaseException, path: Path) -> None:
+    """Writing through an open file raises without a name; a person needs to know which disk is full."""
+    if isinstance(error, OSError) and error.filename is None:
+        error.filename = str(path)
 
 
 def set_aside(path: Path) -> Path:

@@ -6,9 +6,13 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 
 from selfhost.core.files import ensure_folder
+
+PATIENCE_S = 0.5
+"""Even who does not want to wait tries this long: a look at the lock (`holder_of`) takes it for a moment."""
 
 
 class Held(Exception):
@@ -20,6 +24,12 @@ class Held(Exception):
     def __init__(self, holder: Mapping[str, object]) -> None:
         super().__init__(str(dict(holder)))
         self.holder = dict(holder)
+
+
+def me(command: str, **more: object) -> dict[str, object]:
+    """What a holder writes about itself: pid, command and since when, in local time."""
+    since = datetime.now(UTC).astimezone().isoformat(timespec="seconds")
+    return {"pid": os.getpid(), "command": command, "since": since, **more}
 
 
 def _ignore(_: Mapping[str, object]) -> None:
@@ -35,33 +45,65 @@ def hold(
     on_wait: Callable[[Mapping[str, object]], None] = _ignore,
 ) -> Iterator[None]:
     """Hold `path` exclusively. A killed holder frees it at once; `on_wait` is told once who holds it. Raises Held."""
-    ensure_folder(path.parent)
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)  # CLOEXEC: an engine must not inherit it
+    handle = _acquire(path, wait_s=max(wait_s, PATIENCE_S), tell=on_wait, patience_s=PATIENCE_S)
     try:
-        _acquire(handle, wait_s=wait_s, on_wait=on_wait)
-        os.ftruncate(handle, 0)
-        os.pwrite(handle, json.dumps(dict(who)).encode() + b"\n", 0)
+        _write(handle, path, json.dumps(dict(who)).encode() + b"\n")
         yield
     finally:
-        os.close(handle)  # frees the lock; the file stays, so nobody locks an unlinked one
+        with contextlib.closing(os.fdopen(handle, "r+b", buffering=0)) as file:
+            file.truncate(0)  # nobody is to read the name of a holder that has left; closing frees the lock
 
 
-def _acquire(handle: int, *, wait_s: float, on_wait: Callable[[Mapping[str, object]], None]) -> None:
-    deadline = time.monotonic() + wait_s
+def _write(handle: int, path: Path, text: bytes) -> None:
+    try:
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, text, 0)
+    except OSError as error:
+        error.filename = str(path)
+        raise
+
+
+def _acquire(path: Path, *, wait_s: float, tell: Callable[[Mapping[str, object]], None], patience_s: float) -> int:
+    """An open file with the lock on it, which still is the one that `path` names."""
+    began = time.monotonic()
     told = False
     while True:
+        handle = _open(path)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             holder = _read_holder(handle)
-            if not told:
-                on_wait(holder)
+            os.close(handle)
+            waited = time.monotonic() - began
+            if not told and waited >= patience_s:
+                tell(holder)
                 told = True
-            if time.monotonic() >= deadline:
+            if waited >= wait_s:
                 raise Held(holder) from None
-            time.sleep(0.1)
+            time.sleep(0.05)
         else:
-            return
+            if _still(path, handle):
+                return handle
+            os.close(handle)  # who held it removed the folder meanwhile; the next one to come has another file
+
+
+def _open(path: Path) -> int:
+    """Open the lock's file, making it and its folder; a folder that is removed at the same moment is made again."""
+    for _ in range(100):
+        ensure_folder(path.parent)
+        try:
+            # CLOEXEC: an engine must not inherit it
+            return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except FileNotFoundError:
+            continue
+    raise FileNotFoundError(path)
+
+
+def _still(path: Path, handle: int) -> bool:
+    try:
+        return os.fstat(handle).st_ino == path.stat().st_ino
+    except FileNotFoundError:
+        return False
 
 
 def _read_holder(handle: int) -> dict[str, object]:
@@ -75,11 +117,11 @@ def _read_holder(handle: int) -> dict[str, object]:
 def holder_of(path: Path) -> dict[str, object] | None:
     """What the present holder wrote about itself, or None when nobody holds `path`."""
     try:
-        handle = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
         return None
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return _read_holder(handle)
     else:

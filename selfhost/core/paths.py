@@ -1,19 +1,17 @@
-"""Where things lie (XDG), and which names may stand for them."""
+"""Where things lie (XDG)."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from selfhost.core.errors import InputError
-
-_NAME = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,61}[a-z0-9])?")
+from selfhost.core.home import home
+from selfhost.core.names import check_name
 
 
 def _xdg(env: Mapping[str, str], variable: str, default: str) -> Path:
     """XDG ignores relative paths (specification §2), and so do we."""
     asked = Path(env.get(variable, ""))
-    return (asked if asked.is_absolute() else Path(env.get("HOME") or "/root") / default) / "selfhost"
+    return (asked if asked.is_absolute() else home(env) / default) / "selfhost"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,21 +53,3 @@ class Paths:
 
     def deployment(self, name: str) -> Path:
         return self.deployments / check_name(name)
-
-
-def check_name(name: str) -> str:
-    """Return `name` when it can be a folder, a container, a unit and a DNS label part; raise InputError else."""
-    if not _NAME.fullmatch(name):
-        raise InputError(
-            f"`{name}` cannot name a deployment",
-            why="A name becomes a folder and a container: 1 to 63 of a-z 0-9 . _ -, letters or digits at both ends.",
-            fix=(f"use for instance:\nselfhost up MODEL --name {slug(name) or 'my-model'}",),
-            id="CF001",
-        )
-    return name
-
-
-def slug(text: str) -> str:
-    """The nearest valid name: `Qwen/Qwen3-4B` → `qwen3-4b`."""
-    base = text.rstrip("/").rpartition("/")[2].lower()
-    return re.sub(r"[^a-z0-9._-]+", "-", base).strip("-._")[:63].rstrip("-._")

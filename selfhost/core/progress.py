@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Final, TextIO
 
 from selfhost.core.errors import InputError
-from selfhost.core.step import Step, whole_seconds
+from selfhost.core.step import StepView, whole_seconds
 from selfhost.core.terminal import Terminal, cells, is_tty, wants_live
 from selfhost.shapes.event import Event, Sink
 from selfhost.shapes.units import format_duration
@@ -37,7 +37,12 @@ def choose(asked: str, out: TextIO, env: Mapping[str, str]) -> Sink:
         "quiet": Quiet,
     }
     if asked not in renderers:
-        raise InputError(f"there is no progress `{asked}`", why=f"Known are {', '.join(KINDS)}.", id="CF092")
+        raise InputError(
+            f"there is no progress `{asked}`",
+            why=f"Known are {', '.join(KINDS)}.",
+            fix=("name one of these, or leave it out: --progress auto",),
+            id="CF092",
+        )
     return renderers[asked]()
 
 
@@ -48,7 +53,7 @@ class _Renderer:
         self._terminal = terminal
         self._clock = clock
         self._lock = threading.RLock()
-        self._steps: dict[str, Step] = {}
+        self._steps: dict[str, StepView] = {}
         self._gone = False
 
     def on(self, event: Event) -> None:
@@ -56,17 +61,17 @@ class _Renderer:
             now = self._clock()
             step = self._steps.get(event.step)
             if step is None or (step.state != "working" and event.state == "working"):
-                step = self._steps[event.step] = Step(name=event.step, since=now)
+                step = self._steps[event.step] = StepView(name=event.step, since=now)
             step.take(event, now=now)
             self._show(step, event)
 
     def close(self) -> None:
         return None
 
-    def _show(self, step: Step, event: Event) -> None:
+    def _show(self, step: StepView, event: Event) -> None:
         raise NotImplementedError
 
-    def _elapsed(self, step: Step) -> float:
+    def _elapsed(self, step: StepView) -> float:
         return self._clock() - step.since
 
     def _write(self, line: str) -> None:
@@ -127,12 +132,12 @@ class Plain(_Ticking):
                 if step.state == "working":
                     self._line(step)
 
-    def _show(self, step: Step, event: Event) -> None:
+    def _show(self, step: StepView, event: Event) -> None:
         if event.state == "working":
             self._keep_ticking()
         self._line(step)
 
-    def _line(self, step: Step) -> None:
+    def _line(self, step: StepView) -> None:
         tenth = step.done * 10 // step.total if step.done is not None and step.total else None
         half_minute = int(self._elapsed(step) // HEARTBEAT_S) if step.state == "working" else 0
         key = (step.state, step.text, tenth, half_minute)
@@ -144,14 +149,14 @@ class Plain(_Ticking):
         beat = before is not None and key[:3] == before[:3]
         self._write(f"{step.name}: {self._sentence(step, beat=beat)}")
 
-    def _too_soon(self, step: Step, key: tuple[object, ...], before: tuple[object, ...] | None) -> bool:
+    def _too_soon(self, step: StepView, key: tuple[object, ...], before: tuple[object, ...] | None) -> bool:
         """A new text alone, soon after the last one; the next event or heartbeat says what then holds."""
         if step.state != "working" or before is None or before[0] != "working" or not before[1]:
             return False
         only_text = (before[0], before[2], before[3]) == (key[0], key[2], key[3])
         return only_text and self._clock() - self._said_at.get(step.name, 0.0) < TEXT_PAUSE_S
 
-    def _sentence(self, step: Step, *, beat: bool) -> str:
+    def _sentence(self, step: StepView, *, beat: bool) -> str:
         words = " ".join(step.words.split("\n"))
         took = format_duration(self._elapsed(step))
         match step.state:
@@ -178,7 +183,7 @@ class Json(_Renderer):
         super().__init__(terminal, clock=clock)
         self._keys: dict[str, tuple[object, ...]] = {}
 
-    def _show(self, step: Step, event: Event) -> None:
+    def _show(self, step: StepView, event: Event) -> None:
         elapsed_s = self._elapsed(step)
         percent = step.done * 100 // step.total if step.done is not None and step.total else None
         key = (step.state, step.text, step.total, percent, int(elapsed_s))
@@ -229,7 +234,7 @@ class Tty(_Ticking):
                 self._put(_ERASE + line)
                 self._drawn = True
 
-    def _show(self, step: Step, event: Event) -> None:
+    def _show(self, step: StepView, event: Event) -> None:
         if event.state == "working":
             self._keep_ticking()
         else:
@@ -242,7 +247,7 @@ class Tty(_Ticking):
             self._put(_ERASE)
             self._drawn = False
 
-    def finished(self, step: Step) -> str:
+    def finished(self, step: StepView) -> str:
         """`  ✓ detect    RTX 4090 · driver 580.95.05                          0.3s`."""
         words = step.words or ("unchanged" if step.state == "unchanged" else "")
         took = "" if step.state == "unchanged" else format_duration(self._elapsed(step))

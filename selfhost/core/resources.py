@@ -1,4 +1,4 @@
-"""Where templates, playbooks and rule pages are: inside the wheel, or in the checkout of an editable install."""
+"""Where templates, playbooks and pages are: inside the wheel, or in the checkout of an editable install."""
 
 from pathlib import Path
 
@@ -6,9 +6,9 @@ import selfhost
 
 
 def resource(kind: str, relative: str) -> Path:
-    """The file `relative` of `kind` (`templates`, `playbooks`, `rules`). Raises FileNotFoundError."""
+    """The file `relative` of `kind` (`templates`, `playbooks`, `rules`, `reference`). Raises FileNotFoundError."""
     package = Path(selfhost.__file__).parent
-    checkout = package.parent / ("docs/rules" if kind == "rules" else kind)
+    checkout = package.parent / (f"docs/{kind}" if kind in ("rules", "reference") else kind)
     for base in (package / "_data" / kind, checkout):
         if (base / relative).exists():
             return base / relative

@@ -23,7 +23,7 @@ def amount(done: int | None, total: int | None, unit: str) -> str:
 
 
 @dataclass(slots=True, kw_only=True)
-class Step:
+class StepView:
     """What is known of one step. `done` never goes back while `text` and `total` stay."""
 
     name: str

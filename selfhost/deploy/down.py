@@ -1,29 +1,31 @@
 """`down`: end the engine, remove what this deployment made, and prove it."""
 
+import contextlib
 import os
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 from selfhost.core.errors import Busy, DeployFailed
-from selfhost.core.lock import Held, hold
-from selfhost.deploy.endpoint import unknown_deployment
+from selfhost.core.files import ensure_folder
+from selfhost.core.lock import Held, hold, me
 from selfhost.deploy.journal import Journal
+from selfhost.deploy.names import unknown
 from selfhost.deploy.state import State
 from selfhost.deploy.workplace import Workplace
+from selfhost.runtimes.base import STOP_GRACE_S
 from selfhost.runtimes.process import ProcessRuntime
 from selfhost.shapes.event import Event
 from selfhost.shapes.units import format_bytes, format_duration
 
-GRACE_S = 20.0
+STEP = "down"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
-    """What was removed, what was proven, and what stays because others may use it."""
+    """What was removed, what was proven, and what stays because it is shared or the user's own."""
 
     name: str
     ended: tuple[int, ...]
@@ -32,7 +34,7 @@ class Receipt:
     port_free: bool
     removed: tuple[str, ...]
     kept: tuple[tuple[str, str], ...]
-    """(what, path) of shared things, with their size in the words."""
+    """(what, path), with the size in the words."""
     seconds: float
 
     def to_json(self) -> dict[str, object]:
@@ -58,43 +60,52 @@ class Receipt:
                 f"  port       127.0.0.1:{self.port} is {'free' if self.port_free else 'held by somebody else'}"
             )
         rows.extend(f"  removed    {path}" for path in self.removed)
-        rows.extend(f"  kept       {path}  {what}" for what, path in self.kept)
+        rows.extend(f"  kept       {path}  ({what})" for what, path in self.kept)
         return rows
 
 
-def down(work: Workplace, name: str, *, command: str, wait_s: float) -> Receipt:
+def down(work: Workplace, name: str, *, wait_s: float) -> Receipt:
     """Take `name` down. Raises InputError when there is no such deployment, Busy, DeployFailed when a process stays."""
     state = State(work.paths, name, say=work.say)
     runtime = ProcessRuntime(work.paths, work.system)
-    if not state.exists and not runtime.processes(name) and not state.folder.exists():
-        raise unknown_deployment(work.paths, name)
-    who = {"pid": os.getpid(), "command": command, "since": datetime.now(UTC).isoformat(timespec="seconds")}
-    try:
-        with hold(state.lock_file, who, wait_s=wait_s, on_wait=lambda holder: _told(work, holder)):
-            return _down(work, state, runtime)
-    except Held as held:
-        holder = held.holder
-        raise Busy(
-            f"`{holder.get('command', 'selfhost')}` is at work on {name} (pid {holder.get('pid', '?')})",
-            why="It would start again what `down` ends.",
-            fix=(f"wait for it:\nselfhost down {name} --wait", f"or end it first:\nkill {holder.get('pid', 'PID')}"),
-            id="RT009",
-        ) from None
+    if not state.folder.exists() and not runtime.processes(name):
+        raise unknown(work.paths, name)
+    with _locked(work, state, wait_s=wait_s):
+        return _down(work, state, runtime)
 
 
-def _told(work: Workplace, holder: Mapping[str, object]) -> None:
-    work.sink.on(
-        Event(step="down", state="working", text=f"waiting for `{holder.get('command')}` (pid {holder.get('pid')})")
-    )
+@contextlib.contextmanager
+def _locked(work: Workplace, state: State, *, wait_s: float) -> Iterator[None]:
+    """Hold the deployment. A disk that is full must not keep an engine running: then there is no lock to write."""
+    command = f"selfhost down {state.name}"
+
+    def told(holder: Mapping[str, object]) -> None:
+        text = f"waiting for `{holder.get('command')}` (pid {holder.get('pid')})"
+        work.sink.on(Event(step=STEP, state="working", text=text))
+
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(hold(state.lock_file, me(command), wait_s=wait_s, on_wait=told))
+        except Held as held:
+            holder = held.holder
+            raise Busy(
+                f"`{holder.get('command', 'selfhost')}` is at work on {state.name} (pid {holder.get('pid', '?')})",
+                why="It would start again what `down` ends.",
+                fix=(f"wait for it:\n{command} --wait", f"or end it first:\nkill {holder.get('pid', 'PID')}"),
+                id="RT009",
+            ) from None
+        except OSError as error:
+            work.sink.on(Event(step=STEP, state="warning", text=f"without a lock: {error.strerror or error}"))
+        yield
 
 
 def _down(work: Workplace, state: State, runtime: ProcessRuntime) -> Receipt:
     began = time.monotonic()
+    seen = runtime.inspect(state.name)
     plan = state.plan()
-    journal = Journal(state.journal_file)
-    kept = tuple(_kept(journal))
-    work.sink.on(Event(step="down", state="working", text="ending the engine"))
-    receipt = runtime.stop(state.name, grace_s=GRACE_S)
+    port = seen.port if seen.alive and seen.port is not None else plan.port if plan is not None else None
+    work.sink.on(Event(step=STEP, state="working", text="ending the engine"))
+    receipt = runtime.stop(state.name, grace_s=STOP_GRACE_S)
     left = runtime.processes(state.name)
     if left:
         raise DeployFailed(
@@ -104,9 +115,8 @@ def _down(work: Workplace, state: State, runtime: ProcessRuntime) -> Receipt:
             fix=("look at them:\nps -o pid,stat,wchan:32,cmd -p " + ",".join(str(p.pid) for p in left),),
             id="RT012",
         )
-    journal.write("down", "done", data={"ended": [process.pid for process in receipt.ended]})
-    shutil.rmtree(state.folder)
-    port = plan.port if plan is not None else None
+    kept = [*_shared(Journal(state.journal_file)), *_edited(work, state)]
+    _remove(state)
     return Receipt(
         name=state.name,
         ended=tuple(process.pid for process in receipt.ended),
@@ -114,19 +124,53 @@ def _down(work: Workplace, state: State, runtime: ProcessRuntime) -> Receipt:
         port=port,
         port_free=port is None or runtime.port_holder(port) is None,
         removed=(str(state.folder),),
-        kept=kept,
+        kept=tuple(kept),
         seconds=time.monotonic() - began,
     )
 
 
-def _kept(journal: Journal) -> list[tuple[str, str]]:
-    """Environments and weights are shared: they stay, named with their size."""
+def _remove(state: State) -> None:
+    """Out of sight at once, then file by file: who looks meanwhile sees no half of a deployment."""
+    for leftover in (*state.folder.parent.glob(f".{state.name}.removing-*"),):
+        shutil.rmtree(leftover, ignore_errors=True)
+    away = state.folder.with_name(f".{state.name}.removing-{os.getpid()}")
+    state.folder.rename(away)
+    shutil.rmtree(away)
+
+
+def _shared(journal: Journal) -> list[tuple[str, str]]:
+    """Environments and weights stay, named with their size."""
     words = {"environment": "engine environment, shared by deployments", "weights": "weights"}
+    entries, _ = journal.read()
     found = []
-    for thing in journal.made():
-        path = Path(str(thing.get("path", "")))
-        if path.exists():
+    for thing in journal.made(entries):
+        path = Path(str(thing.get("path") or "/nonexistent"))
+        if path.is_dir():
             existed = ", was there before" if thing.get("existed") else ""
-            size = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
-            found.append((f"({words.get(str(thing.get('kind')), 'file')}, {format_bytes(size)}{existed})", str(path)))
+            found.append(
+                (f"{words.get(str(thing.get('kind')), 'files')}, {format_bytes(_size(path))}{existed}", str(path))
+            )
     return found
+
+
+def _size(folder: Path) -> int:
+    """Bytes below `folder`; what another command removes meanwhile counts nothing."""
+    total = 0
+    for where, _, files in os.walk(folder):
+        for name in files:
+            try:
+                total += (Path(where) / name).stat().st_size
+            except OSError:
+                continue
+    return total
+
+
+def _edited(work: Workplace, state: State) -> list[tuple[str, str]]:
+    """Files that the user wrote move out of the way; they are not ours to remove."""
+    theirs = sorted(state.bundle.glob("*.edited-*"))
+    if not theirs:
+        return []
+    place = ensure_folder(work.paths.state / "kept" / f"{state.name}-{time.strftime('%Y-%m-%dT%H-%M-%S')}")
+    for file in theirs:
+        file.rename(place / file.name)
+    return [(f"{len(theirs)} file{'s' if len(theirs) > 1 else ''} that you edited", str(place))]

@@ -1,12 +1,13 @@
 """What was done to a deployment, line by line: append-only JSON, each line on the disk before the next step starts."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
 from selfhost.core.files import append_line, set_aside
+from selfhost.deploy.wording import look_at
 from selfhost.shapes.finding import Finding, Place, Severity
 
 SCHEMA = "selfhost.journal/1"
@@ -69,15 +70,9 @@ class Journal:
             self.write(entry.step, entry.state, digest=entry.digest, data={**entry.data, "recovered_from": entry.at})
         return tuple(entries), (_damage(kept, bad),)
 
-    def last(self, step: str, state: str) -> Entry | None:
-        """The newest entry of `step` that reached `state`."""
-        entries, _ = self.read()
-        return next((e for e in reversed(entries) if e.step == step and e.state == state), None)
-
-    def made(self) -> Iterator[Mapping[str, object]]:
+    def made(self, entries: Iterable[Entry]) -> Iterator[Mapping[str, object]]:
         """Everything this deployment brought onto the machine, with `existed` as it was the first time."""
         seen: set[object] = set()
-        entries, _ = self.read()
         for entry in entries:
             things = entry.data.get("made", ())
             for thing in things if isinstance(things, list) else ():
@@ -115,5 +110,5 @@ def _damage(kept: Path, lines: list[int]) -> Finding:
         title=f"the journal had {len(lines)} unreadable line{'s' if len(lines) > 1 else ''}",
         place=Place(path=str(kept), line=lines[0]),
         why="Something other than selfhost wrote into it, or the disk lost data. Its readable lines are still used.",
-        fix=(f"nothing to do; the damaged file is kept:\nless {kept}",),
+        fix=(f"nothing to do; the damaged file is kept:\n{look_at(kept)}",),
     )

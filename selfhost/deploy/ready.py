@@ -8,31 +8,31 @@ from selfhost.shapes.plan import Plan
 from selfhost.shapes.units import format_duration, format_tokens
 from selfhost.smoke.client_line import curl_line, openai_line
 
+HEADS = {ExitCode.OK: "Ready", ExitCode.UNDECIDED: "Running, undecided"}
+INDENT = " " * 9
+
 
 def lines(result: Result) -> list[str]:
     """The closing lines, without colour."""
     run = result.run
     plan = run.plan
     endpoint = describe_endpoint(plan, run.state)
-    head = "Ready" if result.exit_code is ExitCode.OK else "Running, not passed"
-    if result.exit_code is ExitCode.UNDECIDED:
-        head = "Running, undecided"
+    head = HEADS.get(result.exit_code, "Running, not passed")
     engine = f"{plan.build.engine} {plan.build.version}"
     what = (endpoint.base_url, f"model {endpoint.model}", engine, plan.device_name)
     rows = [
-        f"{head}    {' · '.join(what)} · context {format_tokens(plan.context)}",
-        "         reachable from this machine only",
-        f"         {_checked(result)}",
+        f"{head:<9}{' · '.join(what)} · context {format_tokens(plan.context)}",
+        f"{INDENT}reachable from this machine only",
+        f"{INDENT}{_checked(result)}",
     ]
     if plan.reasoning.can_think:
-        rows.append(f"         reasoning {_mode(plan)}: {_unsent(plan)}")
-    rows.extend(f"         differs from the published model: {decision.value}" for decision in plan.differs)
+        rows.append(f"{INDENT}reasoning {_mode(plan)}: {_unsent(plan)}")
+    rows.extend(f"{INDENT}differs from the published model: {decision.value}" for decision in plan.differs)
     if plan.model.demonstration:
-        rows.append("         a demonstration model: it shows that the machine serves, its answers are of little use")
+        rows.append(f"{INDENT}a demonstration model: it shows that the machine serves, not what a model can do")
     if result.fresh:
-        rows.append(f"         plumbing {format_duration(run.plumbing_s)} · model {format_duration(run.model_s)}")
-    rows.extend(["", "from a shell:", f"  {curl_line(endpoint)}", "from Python:", f"  {openai_line(endpoint)}"])
-    return rows
+        rows.append(f"{INDENT}plumbing {format_duration(run.plumbing_s)} · model {format_duration(run.model_s)}")
+    return [*rows, "", "from a shell:", f"  {curl_line(endpoint)}", "from Python:", f"  {openai_line(endpoint)}"]
 
 
 def show(result: Result, console: Console) -> None:
@@ -81,7 +81,7 @@ def to_json(result: Result) -> dict[str, object]:
 def _checked(result: Result) -> str:
     if result.fresh:
         return result.checks.summary
-    return f"unchanged since {result.checks.at}; one generation answered now; then: {result.checks.summary}"
+    return f"unchanged; one generation answered now. At {result.checks.at}: {result.checks.summary}"
 
 
 def _mode(plan: Plan) -> str:

@@ -4,16 +4,18 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from selfhost.core.errors import EnvironmentMissing
-from selfhost.core.files import set_aside, write_atomic
+from selfhost.core.files import write_atomic
+from selfhost.core.json_file import read_json
 from selfhost.core.paths import Paths
-from selfhost.shapes.finding import Finding, Place, Severity
+from selfhost.shapes.finding import Finding, Severity
 from selfhost.shapes.plan import Plan
 from selfhost.shapes.service import Service
 
 T = TypeVar("T")
+DAMAGED = "RT021"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +31,10 @@ class Checks:
 
 
 class State:
-    """Reads and writes the files of one deployment. A damaged file is set aside and reported, never overwritten."""
+    """Reads and writes the files of one deployment. A damaged file is set aside and reported, never overwritten.
+
+    service.json and plan.json are those of the engine that was started last: a plan that was only tried leaves none.
+    """
 
     def __init__(self, paths: Paths, name: str, *, say: Callable[[Finding], None]) -> None:
         self.name = name
@@ -52,100 +57,68 @@ class State:
     def bundle(self) -> Path:
         return self.folder / "bundle"
 
-    @property
-    def plan_file(self) -> Path:
-        return self.folder / "plan.json"
-
-    @property
-    def exists(self) -> bool:
-        return (self.folder / "service.json").exists() or self.plan_file.exists()
-
     def service(self) -> Service | None:
-        return self._read(self.folder / "service.json", "selfhost.service/", _service)
-
-    def write_service(self, service: Service) -> None:
-        body = {"schema": "selfhost.service/1", "service": asdict(service)}
-        _write(self.folder / "service.json", body)
+        return self._read("service", _service)
 
     def plan(self) -> Plan | None:
-        return self._read(self.plan_file, "selfhost.plan/", _plan)
+        return self._read("plan", _plan)
 
-    def write_plan(self, plan: Plan) -> None:
+    def write_wanted(self, service: Service, plan: Plan) -> None:
+        """What the engine that is about to start is for; before that, neither file changes."""
         from selfhost.plan.to_json import to_json
 
-        _write(self.plan_file, to_json(plan))
+        self._write("service", {"schema": "selfhost.service/1", "service": asdict(service)})
+        self._write("plan", to_json(plan))
 
-    def lock(self) -> dict[str, object]:
-        """What was resolved on this machine: the revision of the model, the digest of the bundle."""
-        return self._read(self.folder / "lock.json", "selfhost.lock/", dict) or {}
+    def lock(self) -> dict[str, Any]:
+        """What was resolved on this machine: the revision of the model, the sums of the rendered files."""
+        return self._read("lock", dict) or {}
 
     def write_lock(self, **resolved: object) -> None:
-        _write(self.folder / "lock.json", {**self.lock(), "schema": "selfhost.lock/1", **resolved})
+        self._write("lock", {**self.lock(), "schema": "selfhost.lock/1", **resolved})
 
     def checks(self) -> Checks | None:
-        return self._read(self.folder / "checks.json", "selfhost.checks/", _checks)
+        return self._read("checks", _checks)
 
     def write_checks(self, checks: Checks) -> None:
         self.checks()  # a damaged one is set aside, not written over
-        _write(self.folder / "checks.json", {"schema": "selfhost.checks/1", **asdict(checks)})
+        self._write("checks", {"schema": "selfhost.checks/1", **asdict(checks)})
 
-    def _read(self, path: Path, schema: str, parse: Callable[[dict[str, object]], T]) -> T | None:
-        try:
-            text = path.read_text(encoding="utf-8")
-        except FileNotFoundError:
-            return None
-        try:
-            raw = json.loads(text)
-            if not isinstance(raw, dict):
-                raise ValueError("not a JSON object")  # noqa: TRY004, TRY301 - one kind of damage, answered below
-            _refuse_newer(path, str(raw.get("schema", "")), schema)
-            return parse(raw)
-        except (ValueError, KeyError, TypeError) as error:
-            kept = set_aside(path)
-            self._say(
-                Finding(
-                    id="RT021",
-                    severity=Severity.WARNING,
-                    title=f"`{path.name}` of `{self.name}` is damaged and was set aside",
-                    place=Place(path=str(kept)),
-                    evidence=str(error).splitlines()[0][:200],
-                    why="selfhost writes it whole or not at all, so something else changed it.",
-                    fix=(f"nothing to do, it is made again; to look at it:\nless {kept}",),
-                )
-            )
-            return None
-
-
-def _refuse_newer(path: Path, found: str, known: str) -> None:
-    """A file of a newer selfhost is not damage: it must stay, and we must not touch it."""
-    number = found.removeprefix(known)
-    if found.startswith(known) and number.isdigit() and int(number) > 1:
-        raise EnvironmentMissing(
-            f"{path} was written by a newer selfhost (schema {found})",
-            why="This version does not know that form and leaves the file as it is.",
-            fix=("upgrade selfhost in this environment, then run the command again",),
-            id="RT022",
-            place=Place(path=str(path)),
+    def _read(self, kind: str, parse: Callable[[dict[str, Any]], T]) -> T | None:
+        path = self.folder / f"{kind}.json"
+        value, findings = read_json(
+            path,
+            parse,
+            schema=f"selfhost.{kind}/1",
+            id=DAMAGED,
+            title=f"`{path.name}` of `{self.name}` is damaged, or was written by another version of selfhost",
         )
+        for finding in findings:
+            if finding.severity is Severity.ERROR:  # a newer selfhost wrote it
+                raise EnvironmentMissing(
+                    finding.title, why=finding.why, fix=finding.fix, id=finding.id, place=finding.place
+                )
+            self._say(finding)
+        return value
+
+    def _write(self, kind: str, body: Mapping[str, object]) -> None:
+        text = json.dumps(body, indent=1, ensure_ascii=False, sort_keys=True)
+        write_atomic(self.folder / f"{kind}.json", text + "\n")
 
 
-def _write(path: Path, body: Mapping[str, object]) -> None:
-    write_atomic(path, json.dumps(body, indent=1, ensure_ascii=False, sort_keys=True) + "\n")
-
-
-def _service(raw: dict[str, object]) -> Service:
+def _service(raw: dict[str, Any]) -> Service:
     from pydantic import TypeAdapter
 
     return TypeAdapter(Service).validate_json(json.dumps(raw["service"]))
 
 
-def _plan(raw: dict[str, object]) -> Plan:
+def _plan(raw: dict[str, Any]) -> Plan:
     from selfhost.plan.to_json import from_json
 
     return from_json(raw)
 
 
-def _checks(raw: dict[str, object]) -> Checks:
+def _checks(raw: dict[str, Any]) -> Checks:
     from pydantic import TypeAdapter
 
     return TypeAdapter(Checks).validate_json(json.dumps({k: v for k, v in raw.items() if k != "schema"}))

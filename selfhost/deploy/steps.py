@@ -1,19 +1,23 @@
-"""The list: detect, plan, fetch, render, lint, apply, wait, smoke. Each is idempotent and leaves one journal line."""
+"""The steps before an engine is touched: detect, plan, fetch, render, lint. apply, wait and smoke follow in up.py."""
 
+import hashlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from selfhost.core.errors import InputError
 from selfhost.core.files import write_atomic
-from selfhost.deploy.fetching import fetch, with_folder
+from selfhost.deploy.apply import memory_now
+from selfhost.deploy.fetch import fetch
 from selfhost.deploy.run import Run
 from selfhost.plan.decide import decide
+from selfhost.plan.describe import precision_words
 from selfhost.plan.digest import digest_of
 from selfhost.plan.fit import refusal
 from selfhost.shapes.finding import Severity
 from selfhost.shapes.host import Known
+from selfhost.shapes.model import Model
 from selfhost.shapes.plan import Plan, Verdict
 from selfhost.shapes.units import format_bytes, format_tokens
 
@@ -28,7 +32,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """`bound` says whose time it is: ours (`plumbing`) or the model's."""
+    """`bound` says whose time it is: ours (`plumbing`), the `model`'s, or accounted by the step `itself`."""
 
     name: str
     act: Callable[[Run], Outcome]
@@ -51,39 +55,42 @@ def detect(run: Run) -> Outcome:
 
 
 def plan(run: Run) -> Outcome:
-    """Refuse what does not fit; otherwise keep what was asked and decided."""
+    """Refuse what does not fit, before anything is fetched for it."""
     if run.plan.verdict is Verdict.DOES_NOT_FIT:
-        raise refusal(run.plan)
+        raise refusal(run.plan, run.gathered.service)
+    memory_now(run)
     if run.plan.verdict is Verdict.TOO_CLOSE:
-        run.tell("plan", "warning", f"too close to call: {_memory_reason(run.plan)}")
+        memory = run.plan.decision("memory")
+        run.tell("plan", "warning", f"too close to call: {memory.reason if memory else 'it may not fit'}")
     before = run.state.plan()
-    run.state.write_service(run.gathered.service)
-    if before is not None and digest_of(before) == run.digest:
-        return Outcome(text=summary(run.plan), unchanged=True)
-    run.state.write_plan(run.plan)
-    return Outcome(text=summary(run.plan))
+    return Outcome(text=summary(run.plan), unchanged=before is not None and digest_of(before) == run.digest)
 
 
 def fetch_all(run: Run) -> Outcome:
     """Fetch, then decide once more with the true folder and size of the weights."""
-    text = fetch(run)
-    folder = run.notes.pop()
-    model = with_folder(run.plan.model, folder)
-    run.plan = decide(
-        host=run.gathered.host, model=model, service=run.gathered.service, port=run.plan.port, build=run.plan.build
-    )
-    run.digest = digest_of(run.plan)
+    text, model = fetch(run)
+    replan(run, port=run.plan.port, model=model)
     if run.plan.verdict is Verdict.DOES_NOT_FIT:
-        raise refusal(run.plan)
-    run.state.write_plan(run.plan)
+        raise refusal(run.plan, run.gathered.service)
     run.state.write_lock(
         model=model.id,
         revision=model.revision.value if isinstance(model.revision, Known) else "",
         engine=f"{run.plan.build.distribution}=={run.plan.build.version}",
         versions=run.environment.versions if run.environment else {},
-        plan=run.digest,
     )
     return Outcome(text=text, unchanged=not text)
+
+
+def replan(run: Run, *, port: int, model: Model | None = None) -> None:
+    """Decide again with what is known now."""
+    run.plan = decide(
+        host=run.gathered.host,
+        model=model or run.plan.model,
+        service=run.gathered.service,
+        port=port,
+        build=run.plan.build,
+    )
+    run.digest = digest_of(run.plan)
 
 
 def render(run: Run) -> Outcome:
@@ -102,16 +109,19 @@ def render(run: Run) -> Outcome:
     changed = [path for path, text in bundle.files.items() if _differs(run.state.bundle / path, text)]
     if not changed:
         return Outcome(text=f"{len(bundle.files)} files", unchanged=True)
-    ours = run.state.lock().get("bundle_files")
+    known = run.state.lock().get("bundle_files")
+    sums: dict[str, list[str]] = {path: list(kept) for path, kept in known.items()} if isinstance(known, dict) else {}
+    for path in bundle.files:  # the sum first: a kill between the two must not make our own file look like the user's
+        sums[path] = [*sums.get(path, [])[-4:], _sum(bundle.files[path])]
+    run.state.write_lock(bundle=bundle.digest, bundle_files=sums)
     for path in changed:
-        _write_one(run, path, bundle.files[path], ours=ours if isinstance(ours, dict) else {})
-    run.state.write_lock(bundle=bundle.digest, bundle_files={p: _sum(text) for p, text in bundle.files.items()})
+        _write_one(run, path, bundle.files[path], ours=sums)
     return Outcome(text=f"{len(bundle.files)} files · {run.state.bundle}")
 
 
-def _write_one(run: Run, path: str, text: str, *, ours: dict[str, object]) -> None:
+def _write_one(run: Run, path: str, text: str, *, ours: Mapping[str, list[str]]) -> None:
     target = run.state.bundle / path
-    if target.exists() and _sum(target.read_text(encoding="utf-8", errors="replace")) != ours.get(path, ""):
+    if target.exists() and _sum(target.read_text(encoding="utf-8", errors="replace")) not in ours.get(path, []):
         kept = target.with_name(f"{target.name}.edited-{time.strftime('%Y-%m-%dT%H-%M-%S')}")
         target.rename(kept)
         run.tell("render", "warning", f"{path} was edited by hand; your version is kept as {kept}")
@@ -127,9 +137,7 @@ def _differs(path: Path, text: str) -> bool:
 
 
 def _sum(text: str) -> str:
-    import hashlib
-
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()
 
 
 def lint(run: Run) -> Outcome:
@@ -152,17 +160,13 @@ def lint(run: Run) -> Outcome:
             fix=errors[0].fix,
             id=errors[0].id,
         )
-    return Outcome(text=f"{rule_count()} rules, {len(findings) or 'nothing'} found", unchanged=False)
-
-
-def _memory_reason(plan: Plan) -> str:
-    return next((decision.reason for decision in plan.decisions if decision.field == "memory"), "it may not fit")
+    return Outcome(text=f"{rule_count()} rules, {len(findings) or 'nothing'} found")
 
 
 def summary(plan: Plan) -> str:
     parts = [
         f"{plan.build.engine} {plan.build.version}",
-        plan.weights_precision,
+        precision_words(plan),
         f"{format_tokens(plan.context)} context",
     ]
     if plan.reasoning.can_think:
@@ -177,4 +181,3 @@ BEFORE_APPLY = (
     Step(name="render", act=render),
     Step(name="lint", act=lint),
 )
-"""`apply`, `wait` and `smoke` follow in up.py, where the device's turn and an interrupt are handled."""

@@ -1,27 +1,32 @@
 """`up`: run the steps under the deployment's lock; killed or interrupted anywhere, a rerun converges."""
 
-import os
+import signal
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from selfhost.core.errors import Busy
 from selfhost.core.files import sweep
-from selfhost.core.lock import Held, hold
+from selfhost.core.lock import Held, hold, me
+from selfhost.core.redact import mask
+from selfhost.core.secret import ensure_key
 from selfhost.core.signals import Terminated
-from selfhost.deploy import checking, launch
-from selfhost.deploy.follow import wait
+from selfhost.deploy import apply, smoke
 from selfhost.deploy.gather import Gathered, plan_for
 from selfhost.deploy.journal import Journal
+from selfhost.deploy.postmortem import died
 from selfhost.deploy.run import Run
+from selfhost.deploy.smoke import Running
 from selfhost.deploy.state import Checks, State
-from selfhost.deploy.steps import BEFORE_APPLY, Outcome, Step
+from selfhost.deploy.steps import BEFORE_APPLY, Outcome, Step, replan
+from selfhost.deploy.wait import wait
 from selfhost.deploy.workplace import Workplace
-from selfhost.plan.decide import decide
+from selfhost.plan.command_line import command_line
 from selfhost.plan.digest import digest_of
+from selfhost.runtimes.base import STOP_GRACE_S
 from selfhost.runtimes.process import ProcessRuntime
+from selfhost.shapes.event import Event
 from selfhost.shapes.event import State as EventState
 from selfhost.shapes.exit import ExitCode
 from selfhost.shapes.service import Service
@@ -44,12 +49,13 @@ class Result:
         return ExitCode(self.checks.exit_code)
 
 
-def up(work: Workplace, service: Service, *, command: str, wait_for_lock: bool) -> Result:
+def up(work: Workplace, service: Service, *, wait_for_lock: bool) -> Result:
     """Take this machine to a running, checked endpoint for `service`."""
     began = time.monotonic()
     gathered = plan_for(work, service)
     state = State(work.paths, gathered.service.name, say=work.say)
-    with _locked(work, state, command=command, wait_for_lock=wait_for_lock) as waited:
+    command = mask(command_line("up", gathered.service))
+    with _locked(work, state, gathered.service, command=command, wait_for_lock=wait_for_lock) as waited:
         if waited:  # the holder may have changed everything that was looked at
             gathered = plan_for(work, service)
         run = _begin(work, state, gathered)
@@ -58,7 +64,8 @@ def up(work: Workplace, service: Service, *, command: str, wait_for_lock: bool) 
 
 
 def _begin(work: Workplace, state: State, gathered: Gathered) -> Run:
-    sweep(state.folder)
+    for folder in (state.folder, state.folder / "run", state.bundle):
+        sweep(folder)
     journal = Journal(state.journal_file)
     _, damage = journal.read()
     for finding in damage:
@@ -74,25 +81,20 @@ def _begin(work: Workplace, state: State, gathered: Gathered) -> Run:
 
 
 @contextmanager
-def _locked(work: Workplace, state: State, *, command: str, wait_for_lock: bool) -> Iterator[list[bool]]:
+def _locked(
+    work: Workplace, state: State, service: Service, *, command: str, wait_for_lock: bool
+) -> Iterator[list[bool]]:
     """Hold the deployment; yields a list that is non-empty when somebody else had to be waited for."""
     waited: list[bool] = []
-    who = {
-        "pid": os.getpid(),
-        "command": command,
-        "since": datetime.now(UTC).astimezone().isoformat(timespec="seconds"),
-    }
 
     def told(holder: Mapping[str, object]) -> None:
         waited.append(True)
         if wait_for_lock:
-            from selfhost.shapes.event import Event
-
             text = f"waiting for `{holder.get('command', 'another command')}` (pid {holder.get('pid', '?')})"
             work.sink.on(Event(step="detect", state="working", text=text))
 
     try:
-        with hold(state.lock_file, who, wait_s=WAIT_FOR_LOCK_S if wait_for_lock else 0.0, on_wait=told):
+        with hold(state.lock_file, me(command), wait_s=WAIT_FOR_LOCK_S if wait_for_lock else 0.0, on_wait=told):
             yield waited
     except Held as held:
         holder = held.holder
@@ -100,7 +102,10 @@ def _locked(work: Workplace, state: State, *, command: str, wait_for_lock: bool)
             f"another `{holder.get('command', 'selfhost')}` is at work (pid {holder.get('pid', '?')}, "
             f"since {holder.get('since', '?')})",
             why="Two commands on one deployment would undo each other.",
-            fix=(f"wait for it:\n{command} --wait", f"or look:\nselfhost status {state.name}"),
+            fix=(
+                "wait for it:\n" + command_line("up", service, "--wait"),
+                f"or look:\nselfhost status {state.name}",
+            ),
             id="RT009",
         ) from None
 
@@ -109,63 +114,67 @@ def _steps(run: Run, *, command: str) -> Result:
     runtime = ProcessRuntime(run.work.paths, run.work.system)
     for step in BEFORE_APPLY:
         _do(run, step)
-    if launch.already(run, runtime):
-        kept = checking.quick(run, instance=runtime.inspect(run.plan.name).instance)
+    ensure_key(run.state.key_file)
+    seen = apply.wanted(run, runtime)
+    if seen is not None:
+        found, kept = smoke.quick(run, seen)
         if kept is not None:
             for name in ("apply", "wait", "smoke"):
                 run.tell(name, "unchanged", "")
             return Result(run=run, checks=kept, fresh=False)
+        if found is Running.USELESS:
+            run.tell("apply", "warning", f"the running engine is started again: {found.value}")
+            run.touched = True
+            runtime.stop(run.plan.name, grace_s=STOP_GRACE_S)
     try:
         _start(run, runtime, command=command)
-        _do(run, Step(name="smoke", act=lambda r: _smoke(r, runtime), bound="model"))
+        _do(run, Step(name="smoke", act=lambda r: Outcome(text=smoke.check(r, runtime)), bound="model"))
     except (KeyboardInterrupt, Terminated):
         _interrupted(run, runtime)
         raise
-    checks = run.state.checks()
-    if checks is None:
-        raise ValueError("smoke left no result")
-    return Result(run=run, checks=checks, fresh=True)
+    return _judged(run, runtime)
 
 
 def _start(run: Run, runtime: ProcessRuntime, *, command: str) -> None:
     """Start and wait, in this deployment's turn on the device; a default port that was lost meanwhile moves."""
-    with launch.device_turn(run, command=command):
-        if launch.already(run, runtime):
-            run.tell("apply", "unchanged", "")
-            return _wait(run, runtime)
-        for _ in range(launch.PORT_TRIES):
+    with apply.device_turn(run, command=command):
+        for _ in range(apply.PORT_TRIES):
             try:
-                _do(run, Step(name="apply", act=lambda r: Outcome(text=launch.apply(r, runtime))))
-                return _wait(run, runtime)
-            except launch.PortLost:
-                runtime.stop(run.plan.name, grace_s=INTERRUPT_GRACE_S)
+                if apply.wanted(run, runtime) is None:
+                    _do(run, Step(name="apply", act=lambda r: Outcome(text=apply.apply(r, runtime))))
+                else:
+                    run.tell("apply", "unchanged", "")
+                _do(run, Step(name="wait", act=lambda r: Outcome(text=wait(r, runtime)), bound="model"))
+            except apply.PortLost:
+                if run.touched:
+                    runtime.stop(run.plan.name, grace_s=INTERRUPT_GRACE_S)
                 if run.plan.port_explicit:
                     raise
                 _move(run, runtime.free_port(run.plan.port + 1))
-        raise launch.lost(run.plan.port, "other processes, again and again,")
-
-
-def _wait(run: Run, runtime: ProcessRuntime) -> None:
-    _do(run, Step(name="wait", act=lambda r: Outcome(text=wait(r, runtime)), bound="model"))
-    run.ready = True
+            else:
+                run.ready = True
+                return
+        raise apply.lost(run, "other processes, again and again,")
 
 
 def _move(run: Run, port: int) -> None:
-    """The same plan on another port, written and rendered again."""
-    run.plan = decide(
-        host=run.gathered.host, model=run.plan.model, service=run.gathered.service, port=port, build=run.plan.build
-    )
-    run.digest = digest_of(run.plan)
-    run.state.write_plan(run.plan)
+    """The same plan on another port, rendered again."""
+    replan(run, port=port)
     run.tell("apply", "warning", f"the port was taken meanwhile; now 127.0.0.1:{port}")
     for step in BEFORE_APPLY:
         if step.name in ("render", "lint"):
             _do(run, step)
 
 
-def _smoke(run: Run, runtime: ProcessRuntime) -> Outcome:
-    instance = runtime.inspect(run.plan.name).instance
-    return Outcome(text=checking.check(run, runtime, instance=instance))
+def _judged(run: Run, runtime: ProcessRuntime) -> Result:
+    """The result of a smoke that ended; an engine that did not survive it is a failed deployment."""
+    seen = runtime.inspect(run.plan.name)
+    if not seen.alive:
+        raise died(run, runtime, seen, stage="serving", after_s=time.time() - (seen.started_at or time.time()))
+    checks = run.state.checks()
+    if checks is None:
+        raise ValueError("smoke left no result")
+    return Result(run=run, checks=checks, fresh=True)
 
 
 def _do(run: Run, step: Step) -> None:
@@ -175,10 +184,7 @@ def _do(run: Run, step: Step) -> None:
     try:
         outcome = step.act(run)
     except BaseException as error:
-        interrupted = isinstance(error, (KeyboardInterrupt, Terminated))
-        run.journal.write(step.name, "interrupted" if interrupted else "failed", digest=run.digest)
-        words = "interrupted; a rerun continues here" if interrupted else str(error)
-        run.tell(step.name, "warning" if interrupted else "failed", words, since=began)
+        _unfinished(run, step, error, began)
         raise
     spent = time.monotonic() - began
     if step.bound == "plumbing":
@@ -187,8 +193,16 @@ def _do(run: Run, step: Step) -> None:
         run.model_s += spent
     if not outcome.unchanged:
         run.journal.write(step.name, "done", digest=run.digest, data={"text": outcome.text})
-    state = "unchanged" if outcome.unchanged else _state_of(run, step)
-    run.tell(step.name, state, outcome.text, since=began)
+    run.tell(step.name, "unchanged" if outcome.unchanged else _state_of(run, step), outcome.text, since=began)
+
+
+def _unfinished(run: Run, step: Step, error: BaseException, began: float) -> None:
+    moves = isinstance(error, apply.PortLost) and not run.plan.port_explicit
+    interrupted = isinstance(error, (KeyboardInterrupt, Terminated))
+    words = "interrupted" if interrupted else str(error)
+    run.tell(step.name, "warning" if interrupted or moves else "failed", words, since=began)
+    if not isinstance(error, OSError):  # a disk that refuses would refuse this line as well
+        run.journal.write(step.name, words.split(":", 1)[0] if interrupted else "failed", digest=run.digest)
 
 
 def _state_of(run: Run, step: Step) -> EventState:
@@ -197,9 +211,15 @@ def _state_of(run: Run, step: Step) -> EventState:
 
 
 def _interrupted(run: Run, runtime: ProcessRuntime) -> None:
-    """Leave a running deployment or nothing, and say which."""
+    """Leave a running deployment or nothing, and say which. A second Ctrl-C must not cut this short: it is bounded."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    name = run.plan.name
     if run.ready:
-        run.tell("smoke", "warning", f"interrupted; {run.plan.name} is running and was not checked to the end")
-        return
-    runtime.stop(run.plan.name, grace_s=INTERRUPT_GRACE_S)
-    run.tell("wait", "warning", "interrupted; the engine was ended, nothing is running; a rerun continues")
+        run.tell("smoke", "warning", f"{name} is running and was not checked to the end")
+    elif run.touched:
+        runtime.stop(name, grace_s=INTERRUPT_GRACE_S)
+        run.tell("wait", "warning", "the engine was ended, nothing is running; the same command continues")
+    elif runtime.inspect(name).alive:
+        run.tell("apply", "warning", f"nothing was changed; the engine of {name} that ran before goes on")
+    else:
+        run.tell("apply", "warning", "nothing is running; the same command continues")

@@ -11,11 +11,13 @@ from selfhost.shapes.finding import Finding
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workplace:
-    """`ask` puts a yes-or-no question to the user (or refuses to, without a terminal); `say` shows a finding."""
+    """`ask` puts a yes-or-no question to the user, or refuses to without a terminal; `say` shows a finding."""
 
     env: Mapping[str, str]
     system: LocalSystem
     paths: Paths
     sink: Sink
     ask: Callable[[str], bool]
+    interactive: bool
+    """Somebody is there to be asked."""
     say: Callable[[Finding], None]

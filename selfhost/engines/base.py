@@ -2,8 +2,8 @@
 
 from typing import Protocol
 
-from selfhost.core.errors import InputError
 from selfhost.engines import vllm
+from selfhost.engines.builds import unknown_engine
 from selfhost.engines.launch import Launch
 
 __all__ = ["Engine", "Launch", "engine"]
@@ -34,6 +34,10 @@ class Engine(Protocol):
         """The user's flags by full name with their values; switches are `true` or `false`. Raises InputError."""
         ...
 
+    def moves_memory(self, extra: tuple[str, ...]) -> tuple[str, ...]:
+        """Full names of those of the user's flags that change how much memory the engine takes. Raises InputError."""
+        ...
+
 
 ENGINES: dict[str, Engine] = {"vllm": vllm}
 
@@ -41,10 +45,5 @@ ENGINES: dict[str, Engine] = {"vllm": vllm}
 def engine(name: str) -> Engine:
     """Return the module of the engine `name`. Raises InputError."""
     if name not in ENGINES:
-        raise InputError(
-            f"`{name}` is not an engine that selfhost starts",
-            why=f"Known engines: {', '.join(ENGINES)}.",
-            fix=("use vLLM, or leave --engine out",),
-            id="PL060",
-        )
+        raise unknown_engine(name)
     return ENGINES[name]

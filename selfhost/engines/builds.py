@@ -24,7 +24,7 @@ def choose(*, backend: str, asked: str | None = None) -> EngineBuild:
     engine = engine.lower()
     builds = [build for build in rows() if build.engine == engine]
     if not builds:
-        raise _unknown_engine(engine)
+        raise unknown_engine(engine)
     fitting = [build for build in builds if build.backend == backend]
     if not fitting:
         raise InputError(
@@ -53,12 +53,13 @@ def _listed(builds: Iterable[EngineBuild]) -> str:
     return ", ".join(f"{build.engine}@{build.version} ({build.backend})" for build in builds)
 
 
-def _unknown_engine(engine: str) -> InputError:
+def unknown_engine(engine: str) -> InputError:
+    """The error for an engine that no build starts, with the nearest known name."""
     known = sorted({build.engine for build in rows()})
+    why = f"Known engines: {', '.join(known)}."
     if engine in _KNOWN_ELSEWHERE:
-        why = "This version of selfhost starts vLLM only; it reads and explains the logs of SGLang too."
-    else:
-        why = f"Known engines: {', '.join(known)}."
+        reads = "; it reads and explains the logs of SGLang too" if engine == "sglang" else ""
+        why = f"This version of selfhost starts vLLM only{reads}."
     near = get_close_matches(engine, known, n=1, cutoff=0.6)
     hint = f"perhaps `{near[0]}`:" if near else "use vLLM, or leave --engine out:"
     return InputError(

@@ -4,9 +4,11 @@ import re
 from dataclasses import replace
 from difflib import get_close_matches
 
-from selfhost.engines.failures import Failure, Fix, Hit, find, rows
-from selfhost.engines.mask import mask
-from selfhost.engines.stream import Condensed, bare, condense
+from selfhost.core.redact import mask
+from selfhost.engines.condense import Condensed, condense
+from selfhost.engines.failures import Failure, Fix, rows
+from selfhost.engines.loglines import bare
+from selfhost.engines.match import Hit, find
 from selfhost.shapes.finding import Finding, Place, Severity
 
 ALSO_SEEN = 3

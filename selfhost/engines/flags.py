@@ -113,8 +113,12 @@ def _given(group: list[str], *, vocabulary: Vocabulary) -> Given:
         if equals or values:
             raise InputError(
                 f"`{name}` is a switch and takes no value, but `{' '.join(group)}` gives one",
-                fix=(f"switch it off by name:\nselfhost up MODEL -- {name.replace('--', '--no-', 1)}",),
-                id="PL066",
+                why="The engine's parser would take the word behind it for another flag and stop.",
+                fix=(
+                    f"switch it on:\nselfhost up MODEL -- {name}",
+                    f"or off:\nselfhost up MODEL -- {name.replace('--', '--no-', 1)}",
+                ),
+                id="PL068",
             )
         return Given(name=name, value="false" if negated else "true", tokens=tuple(group))
     text = " ".join([value, *values] if equals else values) or "true"
@@ -134,7 +138,7 @@ def _positive(name: str, *, vocabulary: Vocabulary) -> tuple[str, bool]:
 def _check(given: Given, *, vocabulary: Vocabulary) -> None:
     row = vocabulary.forbidden(given.name)
     if row:
-        raise InputError(f"`{row.name}` cannot be passed on to the engine", why=row.why, fix=row.fix, id="PL063")
+        raise InputError(f"`{row.name}` is not passed on to the engine", why=row.why, fix=row.fix, id="PL063")
     if vocabulary.flag(given.name) or not given.name.startswith("--"):
         return
     # Python's argparse completes shortened names, so `--hos` would reach the engine as --host.
@@ -144,5 +148,5 @@ def _check(given: Given, *, vocabulary: Vocabulary) -> None:
             f"`{given.name}` is a shortened engine flag",
             why="The engine would complete it, and selfhost could no longer tell what it replaces.",
             fix=(f"write it in full, perhaps {' or '.join(f'`{name}`' for name in longer[:3])}",),
-            id="PL066",
+            id="PL069",
         )

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from selfhost.core.table import read_table
-from selfhost.engines.stream import lines, plain
+from selfhost.engines.loglines import lines, plain
 
 ORDER = (
     "config",

@@ -9,10 +9,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from selfhost.core import processes
-from selfhost.core.errors import EnvironmentMissing
 from selfhost.core.files import ensure_folder
+from selfhost.core.redact import mask
+from selfhost.core.stream import stream
 from selfhost.core.system import Completed, LocalSystem
-from selfhost.fetch.pip_failures import cause_of, evidence_of, mask
+from selfhost.fetch.install_errors import InstallErrors
+from selfhost.fetch.pip_failures import cause_of
 from selfhost.fetch.pip_progress import PipProgress
 from selfhost.shapes.event import Sink
 from selfhost.shapes.plan import EngineBuild
@@ -36,7 +38,6 @@ importlib.import_module(sys.argv[1])
 found = importlib.metadata.distributions()
 print("\\nselfhost-proof " + json.dumps({one.metadata["Name"]: one.version for one in found if one.metadata["Name"]}))
 """
-_LIBRARY = re.compile(r"(\S+\.so[.\d]*): cannot open shared object file")
 
 
 class Installation:
@@ -49,9 +50,10 @@ class Installation:
         self.log = folder.with_name(f"{folder.name}.install.log")
         self._scratch = folder.with_name(f"{folder.name}.tmp")
         self._system = system
-        self._title = f"{build.engine} {build.version}"
+        title = f"{build.engine} {build.version}"
+        self._errors = InstallErrors(title, import_name=build.import_name, folder=folder, log=self.log)
         self._progress = PipProgress(
-            folder, scratch=self._scratch, sink=sink, step=step, title=self._title, total_bytes=build.installed_bytes
+            folder, scratch=self._scratch, sink=sink, step=step, title=title, total_bytes=build.installed_bytes
         )
 
     def end_orphans(self) -> None:
@@ -75,7 +77,7 @@ class Installation:
         self._progress.now("creating the environment")
         done = self._run([sys.executable, "-m", "venv", str(self.folder)], timeout_s=CREATE_S)
         if not done.ok:
-            raise self._no_venv(done)
+            raise self._errors.no_venv(done)
         wanted = [f"{self.build.distribution}=={self.build.version}", *self.build.requirements]
         if constraints:
             file = self.folder / "selfhost-constraints.txt"
@@ -88,12 +90,12 @@ class Installation:
             extra = ("--extra-index-url", self.build.fallback_index)
             done = self._pip("install", "--no-user", *self._bar(), *extra, *wanted)
         if not done.ok:
-            raise self._failed(done)
+            raise self._errors.not_installed(done)
         if self.build.remove:
             self._progress.now(f"removing {', '.join(self.build.remove)}")
             done = self._pip("uninstall", "--yes", *self.build.remove)
             if not done.ok:
-                raise self._failed(done)
+                raise self._errors.not_installed(done)
 
     def prove(self) -> dict[str, str]:
         """Import the engine; return the version of everything that is installed. Raises EnvironmentMissing."""
@@ -102,7 +104,7 @@ class Installation:
         done = self._run([str(self.python), "-I", "-c", PROOF, self.build.import_name], timeout_s=IMPORT_S)
         line = next((line for line in done.stdout.splitlines() if line.startswith("selfhost-proof ")), "")
         if not done.ok or not line:
-            raise self._not_importable(done)
+            raise self._errors.not_importable(done)
         versions: dict[str, str] = json.loads(line.removeprefix("selfhost-proof "))
         return dict(sorted(versions.items()))
 
@@ -127,9 +129,7 @@ class Installation:
                 log.flush()
                 self._progress.line(text)
 
-            return self._system.stream(
-                argv, timeout_s=timeout_s, on_line=line, on_tick=self._progress.tick, env=self._environment()
-            )
+            return stream(argv, env=self._environment(), timeout_s=timeout_s, on_line=line, on_tick=self._progress.tick)
 
     def _environment(self) -> dict[str, str]:
         """The user's own, so that pip finds its configuration, proxies and keyring; temporary files beside the folder.
@@ -147,76 +147,3 @@ class Installation:
         """The log of this attempt only, readable by its owner only."""
         handle = os.open(self.log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         os.close(handle)
-
-    def _failed(self, done: Completed) -> EnvironmentMissing:
-        lines = [mask(line) for line in done.stdout.splitlines()]
-        cause = cause_of(lines)
-        evidence = evidence_of(lines, cause)
-        look = f"all that pip said is in\nless {self.log}"
-        if cause is None:
-            end = "took too long and was ended" if done.timed_out else f"ended with code {done.rc}"
-            why = "pip was killed; often the memory was full." if done.rc == -9 else "pip's own words are below."
-            return EnvironmentMissing(
-                f"{self._title} could not be installed: pip {end}",
-                why=why,
-                fix=(look, "run the same command again; what was downloaded is kept by pip"),
-                evidence=evidence,
-                id="RT039",
-            )
-        words = {"engine": self._title, "folder": str(self.folder.parent), "log": str(self.log)}
-        fix = tuple(_fill(action, words) for action in cause.fix)
-        return EnvironmentMissing(
-            _fill(cause.what, words),
-            why=_fill(cause.why, words),
-            fix=fix if any(str(self.log) in action for action in fix) else (*fix, look),
-            evidence=evidence,
-            id=cause.id,
-        )
-
-    def _no_venv(self, done: Completed) -> EnvironmentMissing:
-        lines = [mask(line) for line in (done.stdout + done.stderr).splitlines()]
-        cause = cause_of(lines)
-        if cause is not None and cause.id in ("RT011", "RT042"):
-            return self._failed(done)
-        version = f"{sys.version_info.major}.{sys.version_info.minor}"
-        if any("ensurepip" in line or "No module named venv" in line for line in lines):
-            return EnvironmentMissing(
-                f"this Python ({sys.executable}) cannot make environments: its modules venv and ensurepip are missing",
-                why="Debian and Ubuntu have them in a package of their own.",
-                fix=(f"install it, then run the same command again:\nsudo apt install python{version}-venv",),
-                evidence=evidence_of(lines, None),
-                id="RT037",
-            )
-        return EnvironmentMissing(
-            f"the environment for {self._title} could not be created in {self.folder}",
-            why="`python -m venv` did not succeed; its own words are below.",
-            fix=(f"all that it said is in\nless {self.log}",),
-            evidence=evidence_of(lines, None),
-            id="RT039",
-        )
-
-    def _not_importable(self, done: Completed) -> EnvironmentMissing:
-        why = "Everything was installed; what it needs beside Python packages is missing or does not fit."
-        fix: tuple[str, ...] = ()
-        if found := _LIBRARY.search(done.stdout):
-            fix = (f"install the system library {found[1]}, then run the same command again",)
-        elif done.rc == -4:  # SIGILL
-            why = "The processor lacks an instruction that this build was compiled for."
-        elif done.rc == -9:
-            why = "It was killed; often the memory was full."
-        elif done.timed_out:
-            why = "Importing it took too long."
-        return EnvironmentMissing(
-            f"{self._title} was installed but `import {self.build.import_name}` does not work",
-            why=why,
-            fix=(*fix, f"all that it said is in\nless {self.log}"),
-            evidence=evidence_of([mask(line) for line in done.stdout.splitlines()], None),
-            id="RT046",
-        )
-
-
-def _fill(text: str, words: dict[str, str]) -> str:
-    """Fill in names; the texts hold braces of nothing else."""
-    for name, value in words.items():
-        text = text.replace(f"{{{name}}}", value)
-    return text

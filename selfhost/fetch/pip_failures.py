@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 EVIDENCE_LINES = 5
-_CREDENTIALS = re.compile(r"(?<=://)[^/\s@'\"]+@")
 _RETRIED = re.compile(r"Retrying \(Retry\(total=[1-9]")
 """A connection that broke and was tried again; only the last try (total=0) says something about the end."""
 _NOISE = re.compile(r"^\s*(Traceback|File \"|\^+$|WARNING: Location|Looking in |\[notice\])")
@@ -50,7 +49,7 @@ CAUSES: tuple[Cause, ...] = (
         why="The file was changed or cut on its way, or pip is told to demand hashes (require-hashes) and has none.",
         fix=(
             "drop what pip keeps, then run the same command again:\npython3 -m pip cache purge",
-            "look at pip's own settings:\npython3 -m pip config debug",
+            "see pip's own settings:\npython3 -m pip config debug",
         ),
     ),
     _cause(
@@ -69,7 +68,7 @@ CAUSES: tuple[Cause, ...] = (
         r"ProxyError|Proxy Authentication Required|Tunnel connection failed|Cannot connect to proxy",
         what="{engine} could not be downloaded: the proxy does not let pip through",
         why="pip uses the proxy of its configuration or of HTTPS_PROXY.",
-        fix=("look at both:\nenv | grep -i _proxy\npython3 -m pip config list", AGAIN),
+        fix=("see both:\nenv | grep -i _proxy\npython3 -m pip config list", AGAIN),
     ),
     _cause(
         "RT032",
@@ -79,7 +78,7 @@ CAUSES: tuple[Cause, ...] = (
         why="Often a company's proxy that signs with its own authority, or a wrong clock.",
         fix=(
             "give pip the authority's certificate:\npython3 -m pip config set global.cert /path/to/ca.pem",
-            "look at the clock:\ndate",
+            "see whether the clock is right:\ndate",
         ),
     ),
     _cause(
@@ -87,7 +86,7 @@ CAUSES: tuple[Cause, ...] = (
         r"\b(401|403|407) Client Error|(401|403) Error|Credentials not correct|User for .*:$",
         what="{engine} could not be downloaded: the package index refused to answer",
         why="It wants a login that pip does not have, or forbids this package.",
-        fix=("look at pip's own settings:\npython3 -m pip config list",),
+        fix=("see pip's own settings:\npython3 -m pip config list",),
     ),
     _cause(
         "RT031",
@@ -96,7 +95,7 @@ CAUSES: tuple[Cause, ...] = (
         what="{engine} could not be downloaded: the package index does not answer",
         why="There is no network from here to it, or its name is wrong.",
         fix=(
-            "look which index pip asks:\npython3 -m pip config list",
+            "see which index pip asks:\npython3 -m pip config list",
             AGAIN,
         ),
     ),
@@ -114,7 +113,7 @@ CAUSES: tuple[Cause, ...] = (
         what="the package index has no {engine} for this machine",
         why="A version, or a build for this Python and processor, that it needs is not there.",
         fix=(
-            "look which index pip asks, and whether it is complete:\npython3 -m pip config list",
+            "see which index pip asks, and whether it is complete:\npython3 -m pip config list",
             "or let pip ask a second one:\nexport PIP_EXTRA_INDEX_URL=https://…",
         ),
         retry=True,
@@ -125,7 +124,7 @@ CAUSES: tuple[Cause, ...] = (
         what="{engine} could not be installed: {folder} may not be written to",
         why="It belongs to another user, or its file system is read-only.",
         fix=(
-            "look at it:\nls -ld {folder}",
+            "see whom it belongs to:\nls -ld {folder}",
             "or put engines elsewhere:\nexport XDG_CACHE_HOME=/path/that/is/yours",
         ),
     ),
@@ -134,14 +133,14 @@ CAUSES: tuple[Cause, ...] = (
         r"subprocess-exited-with-error|Failed building wheel|Failed to build|metadata-generation-failed",
         what="a package of {engine} would have to be compiled here, and that did not succeed",
         why="The index has no built wheel of it for this Python and processor.",
-        fix=("look which one, and for its compiler's words, in pip's log:\nless {log}",),
+        fix=("see which one, and its compiler's words, in pip's log:\nless {log}",),
     ),
     _cause(
         "RT045",
         r"Configuration file could not be loaded|configuration file .* could not be loaded",
         what="pip cannot read its own configuration",
         why="{engine} is installed with the pip configuration of this machine.",
-        fix=("look at it:\npython3 -m pip config debug",),
+        fix=("see which files it reads:\npython3 -m pip config debug",),
     ),
 )
 
@@ -159,8 +158,3 @@ def evidence_of(lines: Sequence[str], cause: Cause | None) -> str:
     errors = [line for line in spoken if line.startswith(("ERROR", "error"))]
     chosen = list(dict.fromkeys(decisive[-3:] + errors[-2:])) or spoken[-EVIDENCE_LINES:]
     return "\n".join(line[:300] for line in chosen[:EVIDENCE_LINES])
-
-
-def mask(line: str) -> str:
-    """Without the user and password of an index address."""
-    return _CREDENTIALS.sub("****@", line)

@@ -20,7 +20,8 @@ SHARE = 10
 class PipProgress:
     """Turns pip's lines and the folder's growth into events. `total_bytes` is what the environment will take.
 
-    Downloads are collected in `scratch` before the first of them is installed.
+    Downloads are collected in `scratch` before the first of them is installed. They are progress too, up to half of
+    the whole; what is then unpacked fills the rest.
     """
 
     def __init__(self, folder: Path, *, scratch: Path, sink: Sink, step: str, title: str, total_bytes: int) -> None:
@@ -34,7 +35,7 @@ class PipProgress:
         self._next = self._began
         self._doing = "starting pip"
         self._order: list[str] = []
-        self._bytes = self._downloaded = 0
+        self._bytes = self._downloaded = self._arrived = self._best = 0
 
     def line(self, text: str) -> None:
         """One line of pip's output."""
@@ -50,6 +51,7 @@ class PipProgress:
             return
         self._bytes = max(self._bytes, size_of(self._folder))
         self._downloaded = 0 if self._order else max(self._downloaded, size_of(self._scratch))
+        self._arrived = max(self._arrived, min(self._downloaded, self._total // 2))
         if self._order:
             self._doing = self._installing()
         spent = time.monotonic() - now
@@ -85,6 +87,13 @@ class PipProgress:
         count = len(self._order)
         return f"installing {left[0]} ({count - len(left) + 1} of {count})" if left else "installing the last package"
 
+    def _done(self) -> int:
+        """Never goes back, and reaches the total when everything is unpacked, however much was downloaded."""
+        unpacked = min(self._bytes, self._total)
+        mixed = self._arrived + unpacked * (self._total - self._arrived) // max(1, self._total)
+        self._best = max(self._best, mixed)
+        return self._best
+
     def _tell(self) -> None:
         got = f", {format_bytes(self._downloaded)} fetched" if self._downloaded >= MIB else ""
         self._sink.on(
@@ -92,7 +101,7 @@ class PipProgress:
                 step=self._step,
                 state="working",
                 text=f"{self._title}: {self._doing}{got}",
-                done=min(self._bytes, self._total),
+                done=self._done(),
                 total=self._total,
                 elapsed_s=time.monotonic() - self._began,
             )

@@ -8,14 +8,13 @@ import shutil
 import sys
 import time
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
 
 from selfhost.core import processes
 from selfhost.core.errors import Busy, EnvironmentMissing
 from selfhost.core.files import ensure_folder, write_atomic
-from selfhost.core.lock import Held, hold
+from selfhost.core.lock import Held, hold, me
 from selfhost.core.paths import Paths
 from selfhost.core.system import LocalSystem
 from selfhost.fetch.install import Installation
@@ -83,11 +82,6 @@ def ensure(build: EngineBuild, *, paths: Paths, system: LocalSystem, sink: Sink,
     _supported(build)
     folder = folder_of(build, paths=paths)
     title = f"{build.engine} {build.version}"
-    who = {
-        "pid": os.getpid(),
-        "command": f"install {title}",
-        "since": datetime.now(UTC).isoformat(timespec="seconds"),
-    }
 
     def told(holder: object) -> None:
         pid = holder.get("pid", "?") if isinstance(holder, dict) else "?"
@@ -95,14 +89,17 @@ def ensure(build: EngineBuild, *, paths: Paths, system: LocalSystem, sink: Sink,
 
     try:
         _make(paths.engines)
-        with hold(folder.with_name(f"{folder.name}.lock"), who, wait_s=WAIT_S, on_wait=told):
+        with hold(folder.with_name(f"{folder.name}.lock"), me(f"install {title}"), wait_s=WAIT_S, on_wait=told):
             return ready(build, paths=paths) or _install(build, folder, system=system, sink=sink, step=step)
     except Held as held:
         raise Busy(
             f"another command (pid {held.holder.get('pid', '?')}) has been installing {title} "
             f"for {format_duration(WAIT_S)}",
             why="Both would write into one folder.",
-            fix=(f"look at it:\nps -fp {held.holder.get('pid', 'PID')}", "then run the same command again"),
+            fix=(
+                f"see whether it still works:\nps -fp {held.holder.get('pid', 'PID')}",
+                "then run the same command again",
+            ),
             id="RT041",
         ) from None
 
@@ -184,7 +181,7 @@ def _make(engines: Path) -> None:
             f"{engines} cannot be made: {error.strerror}",
             why="Engines are installed there.",
             fix=(
-                f"look at it:\nls -ld {engines.parent}",
+                f"see whom it belongs to:\nls -ld {engines.parent}",
                 "or put engines elsewhere:\nexport XDG_CACHE_HOME=/path/that/is/yours",
             ),
             id="RT042",

@@ -9,7 +9,7 @@ from selfhost.hosts import cpu, disks, memory, nesting
 from selfhost.hosts.glance import glance, pairs
 from selfhost.hosts.pci import scan
 from selfhost.hosts.vendors import amd, intel, nvidia, other
-from selfhost.shapes.host import Accelerator, Fact, Host, Known, PciDevice, Support, Unknown
+from selfhost.shapes.host import Accelerator, Host, Known, PciDevice, Support
 
 # A new vendor is a file beside these and an entry here.
 VENDORS: tuple[Callable[[System, Sequence[PciDevice]], tuple[Accelerator, ...]], ...] = (
@@ -54,57 +54,3 @@ def _numbered(cards: Sequence[Accelerator]) -> tuple[Accelerator, ...]:
         return 0 if isinstance(card.usable, Known) and card.usable.value else 1
 
     return tuple(dataclasses.replace(card, index=index) for index, card in enumerate(sorted(cards, key=rank)))
-
-
-def to_json(host: Host) -> dict[str, object]:
-    """The stable JSON form (schema selfhost.host/1). A fact is {"value", "how"} or {"unknown": reason}."""
-    return {
-        "schema": "selfhost.host/1",
-        "ok": True,
-        "machine": {
-            "os": host.os,
-            "kernel": host.kernel,
-            "python": host.python,
-            "cpu": {
-                "model": host.cpu.model,
-                "architecture": host.cpu.architecture,
-                "features": list(host.cpu.features),
-                "cores_online": host.cpu.cores_online,
-                "numa_nodes": host.cpu.numa_nodes,
-            },
-            "cores": _fact(host.cpu.cores),
-            "memory_bytes": _fact(host.memory.total),
-            "memory_available_bytes": _fact(host.memory.available),
-            "memory_limit_bytes": _fact(host.memory.limit),
-            "nesting": [dataclasses.asdict(layer) for layer in host.nesting],
-        },
-        "driver": {"nvidia": _fact(host.driver)},
-        "accelerators": [_accelerator(card) for card in host.accelerators],
-        "disks": [{"path": disk.path, "total_bytes": disk.total, "free_bytes": disk.free} for disk in host.disks],
-        "pci": [dataclasses.asdict(device) for device in host.pci],
-    }
-
-
-def _fact(fact: Fact[str] | Fact[int] | Fact[float] | Fact[bool]) -> dict[str, object]:
-    return {"unknown": fact.reason} if isinstance(fact, Unknown) else {"value": fact.value, "how": fact.how}
-
-
-def _accelerator(card: Accelerator) -> dict[str, object]:
-    return {
-        "index": card.index,
-        "vendor": card.vendor.value,
-        "name": card.name,
-        "uuid": card.uuid,
-        "pci": card.pci,
-        "arch": _fact(card.arch),
-        "memory_total_bytes": _fact(card.memory_total),
-        "memory_free_bytes": _fact(card.memory_free),
-        "unified_memory": card.unified,
-        "support": card.support.value,
-        "support_reason": card.support_reason,
-        "present": _fact(card.present),
-        "openable": _fact(card.openable),
-        "usable": _fact(card.usable),
-        "kernel_driver": card.kernel_driver,
-        "nodes": [{**dataclasses.asdict(node), "mode": f"{node.mode:04o}"} for node in card.nodes],
-    }

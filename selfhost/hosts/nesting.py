@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from selfhost.core.system import System
 from selfhost.hosts.glance import exists, glance, names, pairs
-from selfhost.hosts.machine import virtual_machine, wsl
+from selfhost.hosts.virtual import virtual_machine, wsl
 from selfhost.shapes.host import Nesting
 
 

@@ -4,6 +4,7 @@ import re
 
 from selfhost.core.errors import EnvironmentMissing
 from selfhost.hosts.grant import BY_NUMBER, GRANTS, PLACE, Case, by_number_elsewhere, join_group
+from selfhost.hosts.pci_table import driver_floor
 from selfhost.shapes.host import Accelerator, DeviceNode, Host, Known, Vendor
 
 CPU_INSTEAD = "or run on the CPU:\nselfhost up MODEL --device cpu"
@@ -109,7 +110,8 @@ def _make_nodes(case: Case) -> tuple[str, ...]:
         return ("make the nodes:\nsudo nvidia-modprobe -u -c=0",)
     if "ubuntu" in case.host.os.lower():
         return ("install the driver, then restart:\nsudo ubuntu-drivers install",)
-    return ("install the NVIDIA driver of your distribution (580 or later), then restart the machine",)
+    floor = driver_floor()
+    return (f"install the NVIDIA driver of your distribution ({floor} or later), then restart the machine",)
 
 
 def _refused(case: Case, more: str) -> EnvironmentMissing:

@@ -34,7 +34,7 @@ def lookup(vendor_id: str, device_id: str) -> Card | None:
     if not re.fullmatch("[0-9a-f]{1,4}", device_id):
         return None
     wanted = int(device_id, 16)
-    for row in _table()["card"]:
+    for row in _table()["card"]["rows"]:
         first, _, last = row["ids"].partition("-")
         if row["vendor"] == vendor_id and int(first, 16) <= wanted <= int(last or first, 16):
             integrated = bool(row.get("integrated", False))
@@ -46,7 +46,7 @@ def screen(device: PciDevice) -> str:
     """The name of a display that never computes (a BMC's, a virtual machine's), empty for everything else."""
     if not is_display(device):
         return ""
-    for row in _table()["display"]:
+    for row in _table()["display"]["rows"]:
         if row["vendor"] == device.vendor_id and row.get("device", device.device_id) == device.device_id:
             return str(row["name"])
     return ""
@@ -54,13 +54,23 @@ def screen(device: PciDevice) -> str:
 
 def maker(vendor_id: str) -> str:
     """Who makes this processing accelerator, as far as the table knows."""
-    named = (str(row["name"]) for row in _table()["maker"] if row["vendor"] == vendor_id)
+    named = (str(row["name"]) for row in _table()["maker"]["rows"] if row["vendor"] == vendor_id)
     return next(named, f"unknown maker {vendor_id}")
 
 
 def driver_floor() -> str:
     """The oldest branch of the NVIDIA driver on which the current engine build starts."""
     return str(_table()["compiled"]["nvidia"]["driver_floor"])
+
+
+def toolkit() -> str:
+    """What the current engine build for NVIDIA is compiled with."""
+    return str(_table()["compiled"]["nvidia"]["toolkit"])
+
+
+def tegra_arch(chip: str) -> str:
+    """The architecture of a Jetson's chip (`tegra234`), empty for one that the table does not know."""
+    return next((str(row["arch"]) for row in _table()["tegra"]["rows"] if row["chip"] == chip), "")
 
 
 def support(vendor: str, arch: object, *, architecture: str = "x86_64") -> tuple[Support, str]:

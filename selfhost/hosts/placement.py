@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from selfhost.core.errors import EnvironmentMissing, InputError
 from selfhost.hosts.obstacle import CPU_INSTEAD, obstacle, version
-from selfhost.hosts.pci_table import driver_floor, screen
+from selfhost.hosts.pci_table import driver_floor, screen, toolkit
 from selfhost.shapes.host import Accelerator, Host, Known, Support, Vendor
 from selfhost.shapes.units import format_bytes
 
@@ -91,7 +91,7 @@ def _check_driver(host: Host) -> None:
     if isinstance(host.driver, Known) and version(host.driver.value)[:1] < version(floor):
         raise EnvironmentMissing(
             f"the NVIDIA driver is {host.driver.value}, the engine needs {floor} or later",
-            why="The engine is built with CUDA 13, which does not start on an older driver. The card is fine.",
+            why=f"The engine is built with {toolkit()}, which does not start on an older driver. The card is fine.",
             evidence=f"{host.driver.how}: {host.driver.value}",
             fix=(f"update the driver of this machine to {floor} or later, and restart it", CPU_INSTEAD),
             id="HX004",
@@ -166,10 +166,7 @@ def _find(host: Host, wish: str) -> Accelerator:
     raise InputError(
         f"--device {wish} is none of the devices of this machine",
         why=(
-            "This version starts an engine on one card; a list of them comes later."
-            if several
-            else f"There {'are' if len(listed) > 1 else 'is'} {len(listed) or 'no'} "
-            f"accelerator{'' if len(listed) == 1 else 's'} here, and the CPU."
+            "This version starts an engine on one card; a list of them comes later." if several else _here(len(listed))
         ),
         evidence="\n".join(listed[:8]),
         fix=(
@@ -178,6 +175,12 @@ def _find(host: Host, wish: str) -> Accelerator:
         ),
         id="CF030",
     )
+
+
+def _here(count: int) -> str:
+    if not count:
+        return "There is no accelerator here, only the CPU."
+    return f"There {'is 1 accelerator' if count == 1 else f'are {count} accelerators'} here, and the CPU."
 
 
 def _sentence(text: str) -> str:

@@ -1,4 +1,4 @@
-"""The models one would try first, by alias, and the rule that picks one when none was named."""
+"""The table of the models one would try first: by alias, by hub id, by likeness."""
 
 import difflib
 import re
@@ -10,19 +10,8 @@ from typing import Any
 from selfhost.core.table import read_table
 from selfhost.shapes.host import Known, Unknown
 from selfhost.shapes.model import Geometry
-from selfhost.shapes.units import format_bytes
+from selfhost.shapes.precision import VALUE_BYTES
 
-DEMONSTRATION = "smollm2-135m"
-"""The model that selfhost can make without any model hub."""
-
-ACCELERATOR_SHARE = 0.60
-"""Weights may take this much of an accelerator: the rest is for the KV cache and activations."""
-MEMORY_SHARE = 0.25
-"""On a CPU: the weights are read twice while loading, and the machine is not ours alone."""
-ACTIVE_B_PER_CORE = 0.5
-"""On a CPU a token reads every active weight once; at some 5 GB/s per core 0.5 billion in bf16 still give about 5/s."""
-
-_BYTES = {"bf16": 2.0, "fp16": 2.0, "fp32": 4.0, "fp8": 1.0, "int8": 1.0}
 _BLOCK_BYTES = {"mxfp4": 17 / 32, "int4": 0.5625}
 """MXFP4: 4 bits and one 8-bit scale for 32 values (OCP Microscaling 1.0). INT4: groups of 32 with a 16-bit scale."""
 
@@ -51,11 +40,11 @@ class CatalogRow:
     @property
     def weights_bytes(self) -> Known[int] | Unknown:
         """An estimate: parameters times the bytes of their stored precision."""
-        if self.native in _BYTES:
-            return Known(int(self.params_b * 1e9 * _BYTES[self.native]), f"estimated: parameters in {self.native}")
+        if self.native in VALUE_BYTES:
+            return Known(int(self.params_b * 1e9 * VALUE_BYTES[self.native]), f"estimated: parameters in {self.native}")
         if self.native in _BLOCK_BYTES and self.quantized_b:
             packed = self.quantized_b * 1e9 * _BLOCK_BYTES[self.native]
-            rest = (self.params_b - self.quantized_b) * 1e9 * _BYTES["bf16"]
+            rest = (self.params_b - self.quantized_b) * 1e9 * VALUE_BYTES["bf16"]
             return Known(int(packed + rest), f"estimated: {self.quantized_b} B in {self.native}, the rest in bf16")
         return Unknown(f"no byte count is known for {self.native}")
 
@@ -121,40 +110,3 @@ def _names() -> Iterator[str]:
         if row.alias:
             yield row.alias
         yield row.id
-
-
-def pick_default(
-    *, memory_bytes: int, cores: float, accelerator_bytes: int | None, hub_reachable: bool
-) -> tuple[str, str]:
-    """The alias to serve when none was named, and why in one clause.
-
-    On an accelerator: the largest default model whose weights take at most 60 % of its memory. On a CPU: the largest
-    one whose weights take at most 25 % of the memory and that stays bearable, at most 0.5 B active parameters per core.
-    """
-    if not hub_reachable:
-        return DEMONSTRATION, (
-            "the model hub cannot be reached, so only the model that comes with a Python package is left: "
-            "a demonstration, too small to be useful"
-        )
-    budget = accelerator_bytes * ACCELERATOR_SHARE if accelerator_bytes is not None else memory_bytes * MEMORY_SHARE
-    fitting = [row for row in _candidates(accelerator_bytes is None, cores=cores) if _weighs(row) <= budget]
-    best = max(fitting, key=lambda row: row.params_b, default=None)
-    if best is None or best.demonstration:
-        return DEMONSTRATION, ("no larger default model suits this machine: a demonstration, too small to be useful")
-    where = (
-        f"{ACCELERATOR_SHARE:.0%} of the accelerator's {format_bytes(accelerator_bytes)}"
-        if accelerator_bytes is not None
-        else f"{MEMORY_SHARE:.0%} of {format_bytes(memory_bytes)} memory and bearable on {cores:g} cores"
-    )
-    return best.alias, f"the largest default model whose weights ({format_bytes(_weighs(best))}) fit {where}"
-
-
-def _candidates(on_cpu: bool, *, cores: float) -> Iterator[CatalogRow]:  # noqa: FBT001 - named by its only caller
-    for row in rows():
-        if row.default and (not on_cpu or row.active_b <= cores * ACTIVE_B_PER_CORE):
-            yield row
-
-
-def _weighs(row: CatalogRow) -> float:
-    known = row.weights_bytes
-    return known.value if isinstance(known, Known) else float("inf")

@@ -12,8 +12,8 @@ from selfhost.models import folder as folders
 from selfhost.shapes.finding import Place
 from selfhost.shapes.host import Fact, Known, Unknown
 from selfhost.shapes.model import Geometry
+from selfhost.shapes.precision import short_name
 
-_DTYPES = {"bfloat16": "bf16", "float16": "fp16", "half": "fp16", "float32": "fp32", "float": "fp32"}
 _NESTED = ("text_config", "llm_config", "language_config", "thinker_config")
 _FULL = {"full_attention", "attention", "global_attention", "full", "global"}
 _SLIDING = {"sliding_attention", "chunked_attention", "local_attention", "sliding", "local", "swa"}
@@ -32,7 +32,6 @@ class Config:
     context_native: Fact[int]
     remote_code: bool
     template: str
-    name_or_path: str = ""
 
 
 def read(folder: str | Path) -> Config:
@@ -49,7 +48,6 @@ def read(folder: str | Path) -> Config:
         context_native=_context(text),
         remote_code=bool(raw.get("auto_map")),
         template=_template(root),
-        name_or_path=str(raw.get("_name_or_path") or ""),
     )
 
 
@@ -199,9 +197,9 @@ def _dtype(raw: Mapping[str, Any], text: Mapping[str, Any]) -> Fact[str]:
         return Known(_quantized(quantized), "config.json, quantization_config")
     for source in (text, raw):
         for key in ("dtype", "torch_dtype"):
-            name = str(source.get(key) or "").removeprefix("torch.")
+            name = str(source.get(key) or "")
             if name:
-                return Known(_DTYPES.get(name, name), f"config.json, {key}")
+                return Known(short_name(name), f"config.json, {key}")
     return Unknown("config.json names no dtype")
 
 

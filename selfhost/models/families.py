@@ -10,8 +10,6 @@ from selfhost.core.table import read_table
 from selfhost.shapes.model import Family, ReasoningClass
 
 _TOGGLES = (ReasoningClass.TOGGLE_ENABLE, ReasoningClass.TOGGLE_THINKING, ReasoningClass.TOGGLE_EFFORT)
-_SWITCH = re.compile(r"\b(?:enable_thinking|thinking|thinking_effort|reasoning_effort)\b")
-_OPENING = "<think>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +18,18 @@ class _Local:
     template: tuple[str, ...]
     prefill: bool
     family: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Signs:
+    """What a chat template tells by itself, and the family of one that is in no row."""
+
+    switch: re.Pattern[str]
+    opening: str
+    closing: str
+    texts: tuple[str, ...]
+    family: Family
 
 
 @cache
@@ -45,8 +55,20 @@ def _family(raw: Mapping[str, Any]) -> Family:
 @cache
 def _locals() -> tuple[_Local, ...]:
     return tuple(
-        _Local(raw["model_type"], tuple(raw["template"]), raw.get("prefill", False), raw["family"])
+        _Local(raw["model_type"], tuple(raw["template"]), raw.get("prefill", False), raw["family"], raw["source"])
         for raw in read_table("selfhost.models", "families.toml")["local"]
+    )
+
+
+@cache
+def _signs() -> _Signs:
+    raw = read_table("selfhost.models", "families.toml")["template"]
+    return _Signs(
+        switch=re.compile(rf"\b(?:{'|'.join(map(re.escape, raw['switches']))})\b"),
+        opening=raw["opening"],
+        closing=raw["closing"],
+        texts=tuple(raw["all"]),
+        family=_family(raw),
     )
 
 
@@ -55,11 +77,13 @@ def unknown_family(note: str) -> Family:
     return Family(id="none", reasoning_class=ReasoningClass.NONE, default_mode="off", note=note)
 
 
-def family_of(model_id: str, *, model_type: str = "", architectures: Sequence[str] = (), template: str = "") -> Family:
+def family_of(
+    model_id: str, *, model_type: str = "", architectures: Sequence[str] = (), template: str | None = None
+) -> Family:
     """The family of a hub id (`org/name`), or of a local folder (`model_id` empty) by what its files say.
 
-    A family that the id names is confirmed against the chat template when there is one: a switch that the template
-    does not have cannot be thrown.
+    `template` is None when nobody looked, empty when there is none. A family that the id names is confirmed against
+    the chat template when there is one: a switch that the template does not have cannot be thrown.
     """
     named = next((family for regex, family in families() if model_id and regex.search(model_id)), None)
     if named is not None:
@@ -67,17 +91,17 @@ def family_of(model_id: str, *, model_type: str = "", architectures: Sequence[st
     return _by_files(model_type, architectures, template)
 
 
-def _confirmed(family: Family, template: str) -> Family:
+def _confirmed(family: Family, template: str | None) -> Family:
     """The family as the template allows it."""
     if not template:
         return family
-    if family.reasoning_class in _TOGGLES and not _SWITCH.search(template):
+    if family.reasoning_class in _TOGGLES and not _signs().switch.search(template):
         if prefills_thinking(template):
             return replace(
                 family,
                 reasoning_class=ReasoningClass.ALWAYS,
                 default_mode="on",
-                note=f"family {family.id} has a switch, this template has none and opens {_OPENING} itself",
+                note=f"family {family.id} has a switch, this template has none and opens {_signs().opening} itself",
             )
         return replace(
             family,
@@ -92,27 +116,24 @@ def _confirmed(family: Family, template: str) -> Family:
     return family
 
 
-def _by_files(model_type: str, architectures: Sequence[str], template: str) -> Family:
+def _by_files(model_type: str, architectures: Sequence[str], template: str | None) -> Family:
     kind = model_type or _type_of(architectures)
+    text, signs = template or "", _signs()
     for row in _locals():
         if (
             re.fullmatch(row.model_type, kind)
-            and all(text in template for text in row.template)
-            and (not row.prefill or prefills_thinking(template))
+            and all(sign in text for sign in row.template)
+            and (not row.prefill or prefills_thinking(text))
         ):
             family = next(family for _, family in families() if family.id == row.family)
-            return replace(family, note=f"by model_type {kind} and the chat template")
-    if "enable_thinking" in template and _OPENING in template:
-        return Family(
-            id="template",
-            reasoning_class=ReasoningClass.TOGGLE_ENABLE,
-            default_mode="on",
-            reasoning_parser={"vllm": "qwen3", "sglang": "qwen3"},
-            budget={"vllm": "flag", "sglang": "strict"},
-            source="the model's own chat template",
-            note=f"model_type {kind or 'unknown'} is in no table; its template has enable_thinking and {_OPENING}",
-        )
-    return unknown_family(f"model_type {kind or 'unknown'}: the chat template mentions no thinking")
+            signs_read = f"by model_type {kind}" + (" and the chat template" if text else "")
+            return replace(family, source=f"{family.source}; {row.source}", note=signs_read)
+    said = f"model_type {kind}" if kind else "a model of unknown type"
+    if text and all(sign in text for sign in signs.texts):
+        return replace(signs.family, note=f"{said} is in no table; its template has {' and '.join(signs.texts)}")
+    if template is None:
+        return unknown_family(f"{said}: its chat template was not read")
+    return unknown_family(f"{said}: {'its chat template mentions no thinking' if text else 'it has no chat template'}")
 
 
 def _type_of(architectures: Sequence[str]) -> str:
@@ -126,10 +147,10 @@ def _type_of(architectures: Sequence[str]) -> str:
 def prefills_thinking(template: str) -> bool:
     """Whether the generation prompt itself opens a think block, so that the model always thinks.
 
-    The part behind `add_generation_prompt` decides: earlier mentions only strip thoughts from the history.
+    The part after `add_generation_prompt` decides: earlier mentions only strip thoughts from the history.
     """
     _, found, tail = template.rpartition("add_generation_prompt")
     if not found:
         return False
-    opened = tail.rfind(_OPENING)
-    return opened >= 0 and "</think>" not in tail[opened:]
+    opened = tail.rfind(_signs().opening)
+    return opened >= 0 and _signs().closing not in tail[opened:]

@@ -5,7 +5,8 @@ from pathlib import Path
 from selfhost.core.errors import InputError
 from selfhost.shapes.finding import Place
 
-PICKLES = (".bin", ".pt", ".pth", ".ckpt")
+PICKLES = (".bin", ".pt")
+"""What vLLM 0.32 and 0.33 load when there is no *.safetensors (model_loader/default_loader.py, _prepare_weights)."""
 
 
 def names(folder: Path) -> tuple[str, ...]:
@@ -14,8 +15,8 @@ def names(folder: Path) -> tuple[str, ...]:
 
 
 def is_pickle(name: str) -> bool:
-    """Whether a file holds weights as a Python pickle (training leftovers such as optimizer states do not count)."""
-    return name.endswith(PICKLES) and name.startswith(("pytorch_model", "model", "consolidated", "adapter_model"))
+    """Whether a file holds a model's weights as a Python pickle; adapters and what training leaves do not count."""
+    return name.endswith(PICKLES) and name.startswith(("pytorch_model", "model"))
 
 
 def check_is_model(folder: Path) -> None:

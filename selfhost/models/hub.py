@@ -1,45 +1,38 @@
-"""The model hub, by huggingface_hub (this is the only file that imports it, at use: it costs some 300 ms)."""
+"""The model hub: what a repository is, has and weighs; asked only for what the user's cache does not know."""
 
-import contextlib
-import logging
-import shutil
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from selfhost.core.errors import EnvironmentMissing
 from selfhost.core.paths import Paths
-from selfhost.models import hub_errors, hub_files, hub_resume, hub_words
+from selfhost.models import hub_download, hub_errors, hub_files
 from selfhost.models.hub_cache import COMMIT, HubCache
-from selfhost.models.hub_meter import Meter, bar_of
+from selfhost.models.hub_library import HubLibrary
 from selfhost.shapes.event import Event, Sink
 from selfhost.shapes.host import Fact, Known, Unknown
-from selfhost.shapes.units import format_bytes
-
-if TYPE_CHECKING:
-    from huggingface_hub import HfApi
 
 _REACH_S = 3.0
-_TIMEOUT_S = 20.0
-_CONNECT_S = 8.0
-_SPARE_BYTES = 64 * 1024 * 1024
-_SHA256_DIGITS = 64
 
 
 class Hub:
     """One hub and the user's cache of it, as the environment says. No method asks the network when offline."""
 
     def __init__(self, env: Mapping[str, str]) -> None:
-        self._env = dict(env)
         self.cache = HubCache.of(env, listings=Paths.of(env).cache / "hub")
+        self._library = HubLibrary(self.cache, env)
         self._reached: Fact[bool] | None = None
         self._commits: dict[tuple[str, str], str] = {}
+
+    @property
+    def cache_folder(self) -> str:
+        """Where downloads go: the disk to look at for free room. It may not exist yet."""
+        return str(self.cache.root)
 
     def reachable(self) -> Fact[bool]:
         """Whether the hub answers, by one request of at most 3 s per Hub object."""
         if self.cache.offline:
-            return Known(value=False, how="HF_HUB_OFFLINE is set")
+            return Known(value=False, how=f"{self.cache.offline_by} is set")
         if self._reached is None:
             self._reached = self._ask()
         return self._reached
@@ -81,10 +74,9 @@ class Hub:
             return self.cache.commit(repo_id, branch) or branch
         if (repo_id, branch) in self._commits:
             return self._commits[repo_id, branch]
-        with self._speaking(repo_id, branch):
-            found = self._api().model_info(repo_id, revision=branch, timeout=_TIMEOUT_S).sha
-        if not found or not COMMIT.fullmatch(found):
-            raise hub_errors.broken_off(repo_id, self.cache, f"the answer names no commit ({found})")
+        found = self._library.commit(repo_id, branch)
+        if not COMMIT.fullmatch(found):
+            raise hub_errors.broken_off(repo_id, self.cache, f"the answer names no commit ({found or 'empty'})")
         self._commits[repo_id, branch] = found
         self.cache.note(repo_id, branch, found)
         return found
@@ -102,7 +94,7 @@ class Hub:
         listing = self._listing(repo_id, commit)
         hub_files.check_is_model(repo_id, listing)
         for name in hub_files.card_files(listing):
-            self._by_library(repo_id, commit, name, meter=None)
+            self._library.file(repo_id, commit, name)
         return str(self.cache.folder(repo_id, commit))
 
     def size(self, repo_id: str, revision: str) -> Fact[int]:
@@ -144,159 +136,13 @@ class Hub:
             return already
         commit = self.commit(repo_id, asked)
         listing = self._listing(repo_id, commit)
-        hub_files.check_is_model(repo_id, listing)
-        files = hub_files.wanted(listing)
-        meter = Meter(sink, step=step, text=repo_id, total=sum(files.values()))
-        self._check_space(repo_id, commit, files)
-        for name, size in files.items():
-            self._bring(repo_id, commit, name, size=size, meter=meter)
-        whole = self.snapshot(repo_id, commit)
-        if whole is None:
-            raise hub_errors.broken_off(repo_id, self.cache, "the files do not have the announced sizes")
-        self.cache.record(repo_id, commit)
-        sink.on(
-            Event(
-                step=step,
-                state="done",
-                text=f"{repo_id} {format_bytes(meter.total)}",
-                done=meter.total,
-                total=meter.total,
-            )
-        )
-        return whole
-
-    def _check_space(self, repo_id: str, commit: str, files: Mapping[str, int]) -> None:
-        folder = self.cache.folder(repo_id, commit)
-        missing = sum(size for name, size in files.items() if not (folder / name).is_file())
-        partial = sum(path.stat().st_size for path in self.cache.storage(repo_id).glob("blobs/*.selfhost.incomplete"))
-        place = self.cache.root
-        while not place.exists():
-            place = place.parent
-        free = shutil.disk_usage(place).free
-        needed = max(0, missing - partial)
-        if needed and needed + _SPARE_BYTES > free:
-            raise hub_errors.no_space(repo_id, self.cache, needed=needed, free=free)
-
-    def _bring(self, repo_id: str, commit: str, name: str, *, size: int, meter: Meter) -> None:
-        """One file into the snapshot: by plain HTTP with resume where the hub offers that, else by the library."""
-        meter.start_file()
-        target = self.cache.folder(repo_id, commit) / name
-        if target.is_file() and target.stat().st_size != size:
-            target.resolve().unlink()  # cut by a full disk or a crash; the library would take it for whole
-            target.unlink(missing_ok=True)
-        if not target.is_file():
-            with self._speaking(repo_id, commit):
-                self._large(repo_id, commit, name, size=size, meter=meter)
-            self._by_library(repo_id, commit, name, meter=meter)
-        meter.file_is_at(size)
-
-    def _large(self, repo_id: str, commit: str, name: str, *, size: int, meter: Meter) -> None:
-        """Fetch the blob of an LFS file; does nothing for small files and for those in Xet storage."""
-        from huggingface_hub import get_hf_file_metadata, hf_hub_url
-
-        self._api()
-        url = hf_hub_url(repo_id, name, revision=commit, endpoint=self.cache.endpoint)
-        about = get_hf_file_metadata(
-            url, token=self._token(), timeout=_TIMEOUT_S, endpoint=self.cache.endpoint, retry_on_errors=True
-        )
-        etag = about.etag or ""
-        if len(etag) != _SHA256_DIGITS or about.xet_file_data is not None or about.size != size:
-            return
-        storage = self.cache.storage(repo_id)
-        hub_resume.fetch(
-            storage / "blobs" / etag,
-            size=size,
-            sha256=etag,
-            lock=self.cache.root / ".locks" / storage.name / f"{etag}.lock",
-            open_from=lambda start: self._open(url, start),
-            at=meter.file_is_at,
-        )
-
-    @contextlib.contextmanager
-    def _open(self, url: str, start: int) -> Iterator[hub_resume.Range]:
-        """The file from byte `start` on. The client drops the token when the hub sends it to another host."""
-        import httpx2  # the client of huggingface_hub 2.x
-        from huggingface_hub import get_session
-        from huggingface_hub.utils import hf_raise_for_status  # type: ignore[attr-defined]  # public, without __all__
-
-        token = self._token()
-        headers = {"Accept-Encoding": "identity"} | ({"Authorization": f"Bearer {token}"} if token else {})
-        if start:
-            headers["Range"] = f"bytes={start}-"
-        try:
-            with get_session().stream("GET", url, headers=headers, timeout=_TIMEOUT_S) as answer:
-                hf_raise_for_status(answer)
-                yield hub_resume.Range(start if answer.status_code == 206 else 0, answer.iter_raw())
-        except httpx2.TransportError as error:
-            raise hub_resume.Interrupted(hub_words.reason(error)) from error
-
-    def _by_library(self, repo_id: str, commit: str, name: str, *, meter: Meter | None) -> None:
-        from huggingface_hub import hf_hub_download
-
-        self._api()
-        with self._speaking(repo_id, commit):
-            hf_hub_download(
-                repo_id,
-                name,
-                revision=commit,
-                cache_dir=self.cache.root,
-                endpoint=self.cache.endpoint,
-                token=self._token(),
-                tqdm_class=bar_of(meter),
-            )
+        return hub_download.bring(self._library, self.cache, repo_id, commit, listing=listing, sink=sink, step=step)
 
     def _listing(self, repo_id: str, commit: str) -> dict[str, int]:
         """Names and sizes of all files at a commit; kept, because a commit never changes."""
         known = self.cache.listing(repo_id, commit)
         if known is not None:
             return known
-        from huggingface_hub.hf_api import RepoFile
-
-        with self._speaking(repo_id, commit):
-            tree = self._api().list_repo_tree(repo_id, recursive=True, revision=commit)
-            listing = {entry.path: entry.size for entry in tree if isinstance(entry, RepoFile)}
+        listing = self._library.tree(repo_id, commit)
         self.cache.keep_listing(repo_id, commit, listing)
         return listing
-
-    def _api(self) -> "HfApi":
-        """The library, quiet and with time-outs; by itself it waits for ever for some answers."""
-        import httpx2
-        from huggingface_hub import HfApi, set_client_factory
-
-        logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
-        if not getattr(Hub, "_client_set", False):
-            local = self.cache.endpoint.startswith(("http://127.0.0.1", "http://localhost", "http://[::1]"))
-            set_client_factory(
-                lambda: httpx2.Client(
-                    follow_redirects=True,
-                    timeout=httpx2.Timeout(_TIMEOUT_S, connect=_CONNECT_S),
-                    trust_env=not local,
-                )
-            )
-            Hub._client_set = True
-        return HfApi(endpoint=self.cache.endpoint, token=self._token())
-
-    _client_set = False
-
-    def _token(self) -> str | bool:
-        """The user's token; one from the usual file goes through the library, which renews expiring ones."""
-        from huggingface_hub import constants, get_token
-
-        token = self.cache.token
-        if token is None:
-            return False
-        if token.source == str(Path(constants.HF_TOKEN_PATH)):
-            return get_token() or token.value
-        return token.value
-
-    @contextlib.contextmanager
-    def _speaking(self, repo_id: str, asked: str) -> Iterator[None]:
-        """Refuse before the network when offline, and turn what the library raises into words."""
-        if self.cache.offline:
-            raise hub_errors.offline(repo_id, self.cache)
-        import httpx2
-
-        try:
-            yield
-        except (httpx2.HTTPError, OSError, ValueError) as error:
-            raise hub_words.in_words(error, repo_id, asked=asked, cache=self.cache, env=self._env) from error

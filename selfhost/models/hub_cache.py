@@ -5,28 +5,20 @@ Layout: https://huggingface.co/docs/huggingface_hub/guides/manage-cache
 
 import json
 import re
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from selfhost.core.files import write_atomic
 from selfhost.models.hub_files import wanted
+from selfhost.models.hub_token import NoToken, Token, find, is_true
 from selfhost.models.weights import expected_shards, files, pickled
 
 COMMIT = re.compile(r"[0-9a-f]{40}")
-_TRUE = ("1", "on", "yes", "true")
+_OFFLINE = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
+"""The first that is set decides, even when it says no (huggingface_hub, constants.py)."""
 _TOKENIZERS = ("tokenizer.json", "tokenizer.model", "tekken.json", "vocab.json", "tiktoken.model", "vocab.txt")
-
-
-@dataclass(frozen=True, slots=True)
-class Token:
-    """A hub token and where it came from. Never printed: `repr` hides it."""
-
-    value: str
-    source: str
-
-    def __repr__(self) -> str:
-        return f"Token(from {self.source})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +26,12 @@ class HubCache:
     """Where the hub's library looks, by the same variables in the same order as the library itself."""
 
     root: Path
-    token_file: Path
     endpoint: str
-    offline: bool
+    offline_by: str
+    """The variable that forbids the network; empty when none does."""
     listings: Path
     """File lists that selfhost keeps, so that a snapshot can be judged complete without asking the hub."""
-    _token: Token | None
+    found: Token | NoToken
 
     @classmethod
     def of(cls, env: Mapping[str, str], *, listings: Path) -> "HubCache":
@@ -51,16 +43,27 @@ class HubCache:
         token_file = _expand(env.get("HF_TOKEN_PATH") or str(home / "token"), user)
         return cls(
             root=root,
-            token_file=token_file,
             endpoint=(env.get("HF_ENDPOINT") or "https://huggingface.co").rstrip("/"),
-            offline=_is_true(env.get("HF_HUB_OFFLINE") or env.get("TRANSFORMERS_OFFLINE")),
+            offline_by=_offline_by(env),
             listings=listings,
-            _token=_token_of(env, token_file),
+            found=find(env, token_file),
         )
 
     @property
+    def offline(self) -> bool:
+        return bool(self.offline_by)
+
+    @property
     def token(self) -> Token | None:
-        return self._token
+        return self.found if isinstance(self.found, Token) else None
+
+    @property
+    def free_bytes(self) -> int:
+        """On the disk that holds the cache, or will."""
+        place = self.root
+        while not place.exists():
+            place = place.parent
+        return shutil.disk_usage(place).free
 
     def storage(self, repo_id: str) -> Path:
         return self.root / f"models--{repo_id.replace('/', '--')}"
@@ -120,6 +123,16 @@ class HubCache:
         """Names and sizes of a repository's files at a commit, as noted at the download: by us, or by the library."""
         return _ours(self._listing_file(repo_id, commit)) or _theirs(self.storage(repo_id) / "trees" / f"{commit}.json")
 
+    def missing_bytes(self, repo_id: str, commit: str) -> int | None:
+        """Bytes of a download that are not here yet; None while the repository's files are not known."""
+        listing = self.listing(repo_id, commit)
+        if listing is None:
+            return None
+        folder = self.folder(repo_id, commit)
+        missing = sum(size for name, size in wanted(listing).items() if not _has(folder / name, size))
+        partial = sum(path.stat().st_size for path in self.storage(repo_id).glob("blobs/*.selfhost.incomplete"))
+        return max(0, missing - partial)
+
     def keep_listing(self, repo_id: str, commit: str, listing: Mapping[str, int]) -> None:
         write_atomic(self._listing_file(repo_id, commit), json.dumps(dict(listing), indent=1) + "\n")
 
@@ -163,18 +176,6 @@ def _expand(text: str, user: Path) -> Path:
     return user / text[2:] if text.startswith("~/") else Path(text)
 
 
-def _is_true(value: str | None) -> bool:
-    return (value or "").lower() in _TRUE
-
-
-def _token_of(env: Mapping[str, str], token_file: Path) -> Token | None:
-    for name in ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"):
-        if env.get(name, "").strip():
-            return Token(env[name].strip(), name)
-    if _is_true(env.get("HF_HUB_DISABLE_IMPLICIT_TOKEN")):
-        return None
-    try:
-        text = token_file.read_text(encoding="utf-8").strip()
-    except (OSError, ValueError):
-        return None
-    return Token(text, str(token_file)) if text else None
+def _offline_by(env: Mapping[str, str]) -> str:
+    name = next((name for name in _OFFLINE if env.get(name)), "")
+    return name if name and is_true(env[name]) else ""

@@ -31,6 +31,8 @@ _TEXTS = (".json", ".jinja", ".py", ".txt", ".model")
 _CARD = (".json", ".jinja")
 _CARD_LIMIT = 1_000_000
 """config and chat templates are small; tokenizer.json and shard indexes wait for the download."""
+_ANY_SIZE = "tokenizer_config.json"
+"""May hold the chat template, and lists thousands of added tokens in some families."""
 
 
 def wanted(listing: Mapping[str, int]) -> dict[str, int]:
@@ -49,12 +51,14 @@ def weight_files(listing: Mapping[str, int]) -> frozenset[str]:
     for choice in (plain, own, tensors):
         if choice:
             return frozenset(choice)
-    return frozenset(name for name in root if is_pickle(name) and not name.startswith(("adapter_", "consolidated")))
+    return frozenset(name for name in root if is_pickle(name))
 
 
 def card_files(listing: Mapping[str, int]) -> tuple[str, ...]:
     """The few small files that say what a model is."""
-    return tuple(name for name in wanted(listing) if name.endswith(_CARD) and listing[name] <= _CARD_LIMIT)
+    return tuple(
+        name for name in wanted(listing) if name.endswith(_CARD) and (listing[name] <= _CARD_LIMIT or name == _ANY_SIZE)
+    )
 
 
 def check_is_model(repo_id: str, listing: Mapping[str, int]) -> None:
@@ -83,7 +87,7 @@ def check_is_model(repo_id: str, listing: Mapping[str, int]) -> None:
     raise InputError(
         f"{repo_id} has no {lacking}",
         why="It may be a data set, a tokenizer, or a model for another kind of program.",
-        fix=("look at the files on the model's page, then name another repository",),
+        fix=("see the files on the model's page, then name another repository",),
         evidence=shown,
         id="MD018" if "config.json" in root else "MD003",
     )

@@ -6,7 +6,7 @@ that is hours. Files from Xet storage stay with the library, which alone knows h
 
 import hashlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,7 @@ from selfhost.core.lock import hold
 
 ATTEMPTS_WITHOUT_PROGRESS = 5
 _PAUSE_S = 1.0
-_WAIT_FOR_OTHER_S = 6 * 3600.0
+WAIT_FOR_OTHER_S = 6 * 3600.0
 """Another download of the same file is waited for: its bytes are ours too."""
 _BLOCK = 8 * 1024 * 1024
 
@@ -51,12 +51,17 @@ def fetch(
     size: int,
     sha256: str,
     lock: Path,
+    who: Mapping[str, object],
     open_from: Opener,
     at: Callable[[int], None],
+    on_wait: Callable[[Mapping[str, object]], None],
 ) -> None:
-    """Make `blob` exist with exactly these bytes. `at` is told how many are here. Raises Interrupted or Corrupt."""
+    """Make `blob` exist with exactly these bytes. `at` is told how many are here. Raises Interrupted, Corrupt, Held.
+
+    `on_wait` is told who holds the lock, when another download of the same file is at work.
+    """
     blob.parent.mkdir(parents=True, exist_ok=True)
-    with hold(lock, {"command": "selfhost download"}, wait_s=_WAIT_FOR_OTHER_S):
+    with hold(lock, who, wait_s=WAIT_FOR_OTHER_S, on_wait=on_wait):
         if blob.exists():
             return
         partial = partial_of(blob)

@@ -1,10 +1,10 @@
 """Which refusal an exception of the hub library stands for; by the names of its classes, so nothing is imported."""
 
 import errno
-import shutil
 from collections.abc import Callable, Mapping
 
 from selfhost.core.errors import SelfhostError
+from selfhost.core.redact import without_login
 from selfhost.models import hub_errors
 from selfhost.models.hub_cache import HubCache
 
@@ -34,7 +34,7 @@ def in_words(
         return _by_status(error, repo_id, cache)
     if kinds & _AWAY:
         return hub_errors.unreachable(repo_id, cache, reason(error), proxy=_proxy(env))
-    return _by_errno(error, repo_id, cache)
+    return _by_errno(error, repo_id, asked, cache)
 
 
 def _by_status(error: BaseException, repo_id: str, cache: HubCache) -> SelfhostError:
@@ -47,10 +47,10 @@ def _by_status(error: BaseException, repo_id: str, cache: HubCache) -> SelfhostE
     return hub_errors.server_error(repo_id, cache, status)
 
 
-def _by_errno(error: BaseException, repo_id: str, cache: HubCache) -> SelfhostError:
+def _by_errno(error: BaseException, repo_id: str, asked: str, cache: HubCache) -> SelfhostError:
     number = error.errno if isinstance(error, OSError) else None
     if number in (errno.ENOSPC, errno.EDQUOT):
-        return hub_errors.no_space(repo_id, cache, needed=0, free=shutil.disk_usage(cache.root).free)
+        return hub_errors.disk_full(repo_id, cache, missing=cache.missing_bytes(repo_id, asked), free=cache.free_bytes)
     if number in (errno.EACCES, errno.EPERM, errno.EROFS):
         return hub_errors.not_writable(cache, reason(error))
     return hub_errors.broken_off(repo_id, cache, reason(error))
@@ -67,5 +67,4 @@ def reason(error: BaseException) -> str:
 def _proxy(env: Mapping[str, str]) -> str:
     """The proxy that is set, without user and password."""
     proxy = next((env[name] for name in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy") if env.get(name)), "")
-    scheme, found, rest = proxy.partition("://")
-    return f"{scheme}://{rest.rpartition('@')[2]}" if found else proxy.rpartition("@")[2]
+    return without_login(proxy)

@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from selfhost.core.errors import InputError
-from selfhost.core.paths import Paths, slug
+from selfhost.core.names import slug
+from selfhost.core.paths import Paths
 from selfhost.models import catalog, config, embedded, weights
 from selfhost.models.catalog import CatalogRow
 from selfhost.models.families import family_of
 from selfhost.models.folder import check_is_model
 from selfhost.shapes.host import Fact, Known, Unknown
 from selfhost.shapes.model import Model, Origin
+from selfhost.shapes.precision import VALUE_BYTES
 
 if TYPE_CHECKING:
     from selfhost.models.hub import Hub
@@ -21,7 +23,6 @@ if TYPE_CHECKING:
 _HUB_ID = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?/[A-Za-z0-9](?:[A-Za-z0-9._-]{0,94}[A-Za-z0-9])?")
 _PAGE = re.compile(r"(?:hf://|(?:https?://)?(?:www\.)?(?:huggingface\.co|hf\.co)/)(?:models/)?(.+)")
 _REVISION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,199}")
-_BYTES_PER_PARAMETER = {"bf16": 2, "fp16": 2, "fp32": 4, "fp8": 1, "int8": 1}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +87,7 @@ def _of_page(ref: str, rest: str) -> _Asked:
 def _of_hub_id(ref: str, name: str, revision: str) -> _Asked:
     if not _HUB_ID.fullmatch(name) or "--" in name or ".." in name or name.endswith(".git"):
         raise InputError(
-            f"`{ref}` is no model",
+            f"`{ref}` is not a model",
             why="A model is an alias, a hub id such as Qwen/Qwen3-4B (with @REVISION if wanted), or a directory.",
             fix=("see what selfhost knows by name:\nselfhost models", "a directory is best typed with ./ or /"),
             id="MD023",
@@ -100,9 +101,9 @@ def _of_hub_id(ref: str, name: str, revision: str) -> _Asked:
 def _checked_revision(ref: str, revision: str) -> str:
     if ref.endswith("@") or (revision and (not _REVISION.fullmatch(revision) or ".." in revision)):
         raise InputError(
-            f"`{revision}` in `{ref}` is no revision",
-            why="Behind @ stands a branch, a tag, or a commit of 40 hexadecimal digits.",
-            fix=("leave the part behind @ away for the newest state",),
+            f"`{revision}` in `{ref}` is not a revision",
+            why="After @ stands a branch, a tag, or a commit of 40 hexadecimal digits.",
+            fix=("leave out the part after @ for the newest state",),
             id="MD009",
         )
     return revision
@@ -118,7 +119,7 @@ def _as_folder(ref: str, env: Mapping[str, str]) -> Path | None:
 
 
 def _outside_hub(ref: str) -> bool:
-    """More slashes than a hub id has; a revision behind @ may have its own (`refs/pr/4`)."""
+    """More slashes than a hub id has; a revision after @ may have its own (`refs/pr/4`)."""
     return ref.partition("@")[0].count("/") > 1 or ref.endswith("/")
 
 
@@ -202,7 +203,7 @@ def _parameters(size: Fact[int], dtype: Fact[str]) -> Fact[float]:
     """Billions of parameters, as far as bytes and precision tell."""
     if isinstance(size, Unknown):
         return size
-    width = _BYTES_PER_PARAMETER.get(dtype.value) if isinstance(dtype, Known) else None
+    width = VALUE_BYTES.get(dtype.value) if isinstance(dtype, Known) else None
     if width is None:
         return Unknown("the precision of the weights does not give their number")
     return Known(size.value / width / 1e9, "estimated: bytes of the weights by their precision")

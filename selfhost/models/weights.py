@@ -3,11 +3,12 @@
 import json
 import re
 import struct
+import zipfile
 from pathlib import Path
 from typing import Any
 
 from selfhost.core.errors import InputError
-from selfhost.models.folder import is_pickle, names
+from selfhost.models.folder import PICKLES, is_pickle, names
 from selfhost.shapes.finding import Place
 from selfhost.shapes.host import Fact, Known, Unknown
 from selfhost.shapes.units import format_bytes
@@ -27,9 +28,15 @@ def files(folder: str | Path) -> tuple[Path, ...]:
     return tuple(root / name for name in own or found)
 
 
+def pickles(folder: str | Path) -> tuple[Path, ...]:
+    """The pickles an engine would load: none while there are safetensors files."""
+    root = Path(folder)
+    return () if files(root) else tuple(root / name for name in names(root) if is_pickle(name))
+
+
 def pickled(folder: str | Path) -> bool:
-    """Whether the weights are only there as pickles, whose loading runs code."""
-    return not files(folder) and any(is_pickle(name) for name in names(Path(folder)))
+    """Whether the weights are only there as pickles, whose loading may run code; plan refuses them unless allowed."""
+    return bool(pickles(folder))
 
 
 def total_bytes(folder: str | Path) -> Fact[int]:
@@ -37,22 +44,27 @@ def total_bytes(folder: str | Path) -> Fact[int]:
     found = files(folder)
     if found:
         return Known(sum(_data_bytes(path) for path in found), "safetensors headers")
-    pickles = [Path(folder) / name for name in names(Path(folder)) if is_pickle(name)]
-    if pickles:
-        return Known(sum(path.stat().st_size for path in pickles), "sizes of the pickle files")
+    others = pickles(folder)
+    if others:
+        return Known(sum(path.stat().st_size for path in others), "sizes of the pickle files")
     return Unknown("there are no safetensors files")
 
 
-def check(folder: str | Path) -> None:
-    """Raise InputError when weights are missing, cut, or not what they are named; reads headers only."""
+def check(folder: str | Path, *, allow_pickle: bool = True) -> None:
+    """Raise InputError when weights are missing, cut, or not what they are named; reads headers only.
+
+    Plan refuses pickles before anything is fetched (PL031). `allow_pickle` false refuses those it could not know of:
+    of a repository whose files nobody could list then.
+    """
     root = Path(folder)
     _check_leftovers(root)
     _check_shards(root)
     found = files(root)
-    if not found and not pickled(root):
+    others = pickles(root)
+    if not found and not others:
         raise InputError(
             f"{root} has no weights",
-            why="There is no *.safetensors beside config.json.",
+            why="There is neither a *.safetensors nor a pytorch_model*.bin beside config.json.",
             fix=_again(root),
             evidence=", ".join(names(root)[:8]),
             id="MD018",
@@ -60,22 +72,20 @@ def check(folder: str | Path) -> None:
         )
     for path in found:
         _data_bytes(path)
-
-
-def check_pickle(folder: str | Path, *, allowed: bool) -> None:
-    """Refuse weights that are only there as pickles, unless the user allowed them."""
-    if pickled(folder) and not allowed:
-        found = [name for name in names(Path(folder)) if is_pickle(name)]
+    if others and not allow_pickle:
         raise InputError(
-            f"{folder} has its weights only as pickles ({found[0]})",
-            why="Loading a pickle runs code that its author wrote, with your rights.",
+            f"{root} has its weights only as pickles",
+            why="A pickle can run any program while it is read; safetensors cannot.",
             fix=(
-                "take a repository with *.safetensors; most models have one",
-                "or allow it, if you trust the author:\nselfhost up MODEL --allow-pickle",
+                "use a repository with safetensors",
+                "or, if you trust its author:\nselfhost up MODEL@REVISION --allow-pickle",
             ),
+            evidence=_few([path.name for path in others]),
             id="MD017",
-            place=Place(path=str(folder)),
+            place=Place(path=str(root)),
         )
+    for path in others:
+        _check_pickle(path)
 
 
 def _check_leftovers(root: Path) -> None:
@@ -113,9 +123,10 @@ def expected_shards(root: Path) -> tuple[str, ...]:
         if (root / index).is_file() and (index.startswith("model") or not files(root)):
             return tuple(sorted(set(_weight_map(root / index).values())))
     promised: set[str] = set()
+    ending: str | tuple[str, ...] = ".safetensors" if files(root) else PICKLES
     for name in names(root):
         numbered = _NUMBERED.search(name)
-        if numbered and name.endswith(".safetensors") and 0 < int(numbered[2]) < 10_000:
+        if numbered and name.endswith(ending) and 0 < int(numbered[2]) < 10_000:
             promised |= {
                 f"{name[: numbered.start()]}-{number:05d}-of-{numbered[2]}.{name[numbered.end() :]}"
                 for number in range(1, int(numbered[2]) + 1)
@@ -135,12 +146,12 @@ def _data_bytes(path: Path) -> int:
     """Bytes of all tensors in one file, checked against the file's size. Raises InputError when they disagree."""
     size = path.stat().st_size
     if size == 0:
-        raise _damaged(path, "is empty (0 bytes)", why="The download did not get started, or the disk was full.")
+        raise _empty(path)
     with path.open("rb") as stream:
         start = stream.read(_LENGTH)
         length = struct.unpack("<Q", start)[0] if len(start) == _LENGTH else 0
         if length < 2 or length > _HEADER_LIMIT:
-            raise _not_safetensors(path, start + stream.read(300))
+            raise _other_file(path, start + stream.read(300), kind="safetensors file")
         header = stream.read(length)
     if len(header) < length:
         raise _cut(path, size, f"{_LENGTH + length:,} bytes for the header alone")
@@ -161,6 +172,19 @@ def _end_of_data(path: Path, header: bytes) -> int:
         raise _damaged(path, "has a damaged header", why="It holds no JSON description of tensors.") from None
 
 
+def _check_pickle(path: Path) -> None:
+    """By its first and last bytes, without loading it: torch.save writes a zip archive since PyTorch 1.6."""
+    size = path.stat().st_size
+    if size == 0:
+        raise _empty(path)
+    with path.open("rb") as stream:
+        start = stream.read(300)
+    if start.startswith(b"PK") and not zipfile.is_zipfile(path):
+        raise _cut(path, size, "the end of its zip archive")
+    if start.startswith(_POINTER) or _is_page(start):
+        raise _other_file(path, start, kind="file of weights")
+
+
 def _cut(path: Path, size: int, expected: str) -> InputError:
     return _damaged(
         path,
@@ -170,7 +194,16 @@ def _cut(path: Path, size: int, expected: str) -> InputError:
     )
 
 
-def _not_safetensors(path: Path, start: bytes) -> InputError:
+def _empty(path: Path) -> InputError:
+    return _damaged(path, "is empty (0 bytes)", why="The download did not get started, or the disk was full.")
+
+
+def _is_page(start: bytes) -> bool:
+    return start.lstrip().lower().startswith((b"<!doctype", b"<html", b"<?xml"))
+
+
+def _other_file(path: Path, start: bytes, *, kind: str) -> InputError:
+    """What a file is that is not of the `kind` its name says."""
     if start.startswith(_POINTER):
         wanted = re.search(rb"size (\d+)", start)
         size = f" of {format_bytes(int(wanted[1]))}" if wanted else ""
@@ -180,7 +213,7 @@ def _not_safetensors(path: Path, start: bytes) -> InputError:
             why="The repository was cloned without git-lfs, so only placeholders came.",
             fix=(f"in the clone:\ngit -C {path.parent} lfs pull", *_again(path.parent)),
         )
-    if start.lstrip().lower().startswith((b"<!doctype", b"<html", b"<?xml")):
+    if _is_page(start):
         return _damaged(
             path,
             "is a web page, not weights",
@@ -189,7 +222,7 @@ def _not_safetensors(path: Path, start: bytes) -> InputError:
         )
     return _damaged(
         path,
-        "is not a safetensors file",
+        f"is not a {kind}",
         why="Its first eight bytes are no header length.",
         evidence=start[:24].hex(" "),
     )

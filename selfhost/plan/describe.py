@@ -1,9 +1,9 @@
 """A plan in words: columns of field, value and reason, then memory, differences and the verdict."""
 
-import shlex
 import textwrap
 from collections.abc import Sequence
 
+from selfhost.plan.command_line import command_line
 from selfhost.plan.origin import SELFHOST
 from selfhost.shapes.exit import ExitCode
 from selfhost.shapes.plan import Decision, EnforcedBy, MemoryPlan, Plan, Verdict
@@ -47,19 +47,6 @@ def next_command(plan: Plan, service: Service) -> str:
     if plan.verdict is Verdict.DOES_NOT_FIT:
         return command_line("plan", service, "--explain")
     return command_line("up", service)
-
-
-def command_line(verb: str, service: Service, *more: str) -> str:
-    """The user's own words behind another command: model, options, engine flags."""
-    words = [word for word in (verb, service.model if service.origins.get("model") is None else "") if word]
-    for field, origin in service.origins.items():
-        if field != "model" and origin.startswith("--"):
-            words += origin.split(" ", 1)
-    words += ["--trust-remote-code"] if service.trust_remote_code else []
-    words += ["--allow-pickle"] if service.allow_pickle else []
-    words += more
-    words += ["--", *service.engine_args] if service.engine_args else []
-    return " ".join(["selfhost", *(shlex.quote(word) for word in words)])
 
 
 def closing(plan: Plan) -> str:
@@ -106,7 +93,7 @@ def _opened(decision: Decision) -> list[str]:
 def _memory(plan: Plan, *, explain: bool) -> str:
     memory = plan.memory
     line = f"  memory  {arithmetic(memory)} of {_gib(memory.available)} GiB ({_percent(memory)}), an estimate"
-    decision = next((d for d in plan.decisions if d.field == "memory"), None)
+    decision = plan.decision("memory")
     if decision is not None and (plan.verdict is not Verdict.FITS or explain):
         line += "\n" + textwrap.indent(decision.reason, "          ")
     if explain:
@@ -115,6 +102,12 @@ def _memory(plan: Plan, *, explain: bool) -> str:
             f"{format_tokens(memory.kv_tokens)} tokens in {format_bytes(memory.kv_cache)}; {memory.where}"
         )
     return line
+
+
+def precision_words(plan: Plan) -> str:
+    """What the weights are served in, for people: `BF16`, `FP8 per channel`, `MXFP4`."""
+    decision = plan.decision("precision")
+    return plan.weights_precision.upper() if decision is None else decision.value
 
 
 def arithmetic(memory: MemoryPlan) -> str:
@@ -131,7 +124,7 @@ def _gib(count: int) -> str:
 def _percent(memory: MemoryPlan) -> str:
     if not memory.available:
         return "share unknown"
-    return f"{(memory.weights + memory.overhead + memory.kv_cache) / memory.available * 100:.0f} %"
+    return f"{memory.need / memory.available * 100:.0f} %"
 
 
 def _differs(plan: Plan) -> str:

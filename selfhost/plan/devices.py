@@ -42,11 +42,12 @@ def device_decision(devices: Devices, *, host: Host, service: Service) -> Decisi
         return _cpu(host, who=who, others=others)
     card = devices.cards[0]
     memory = card.memory_free if isinstance(card.memory_free, Known) else card.memory_total
+    why = "largest free memory" if others else "the one usable accelerator"
     size = format_bytes(memory.value) if isinstance(memory, Known) else "an unknown amount"
     return Decision(
         field="devices",
         value=devices.device,
-        reason=f"{'largest free memory' if others else 'the one usable accelerator'}, {size}",
+        reason=f"{why if who == SELFHOST else 'asked for'}, {size}",
         source=memory.how if isinstance(memory, Known) else memory.reason,
         evidence=Evidence.SEEN_HERE,
         by=who,

@@ -1,20 +1,23 @@
 """Which engine, in which environment."""
 
+from selfhost.engines.names import NAMES
 from selfhost.plan.origin import by
 from selfhost.shapes.plan import Decision, EngineBuild, Evidence
 from selfhost.shapes.service import Service
 from selfhost.shapes.units import format_bytes
 
-_NAMES = {"vllm": "vLLM", "sglang": "SGLang"}
-
 
 def engine_decisions(*, build: EngineBuild, service: Service) -> tuple[Decision, ...]:
     """The engine and the environment that it is installed into."""
-    backend = "no accelerator is used, so its CPU build" if build.backend == "cpu" else "a build for this accelerator"
+    backend = (
+        "no accelerator is used, so its CPU build"
+        if build.backend == "cpu"
+        else "the build for this accelerator, never run on one by us"
+    )
     return (
         Decision(
             field="engine",
-            value=f"{_NAMES.get(build.engine, build.engine)} {build.version}",
+            value=f"{NAMES.get(build.engine, build.engine)} {build.version}",
             reason=f"{backend}; the only engine that this version of selfhost starts",
             source=build.source,
             evidence=Evidence.SEEN_ELSEWHERE if build.backend == "cpu" else Evidence.READ_IN_CODE,

@@ -4,10 +4,14 @@ from collections.abc import Iterator
 
 from selfhost.core.errors import DoesNotFit
 from selfhost.models import catalog
+from selfhost.plan.command_line import command_line
 from selfhost.plan.context import LEAST_USEFUL
+from selfhost.plan.describe import precision_words
 from selfhost.plan.memory.vllm import kv_bytes_per_token
 from selfhost.shapes.host import Known
 from selfhost.shapes.plan import MemoryPlan, Plan
+from selfhost.shapes.precision import PLAIN
+from selfhost.shapes.service import Service
 from selfhost.shapes.units import format_bytes, format_tokens
 
 _MARGIN = 0.9
@@ -15,26 +19,27 @@ _MARGIN = 0.9
 _BLOCKS = 256
 
 
-def refusal(plan: Plan) -> DoesNotFit:
-    """The error of `up` for a plan whose verdict is that it does not fit."""
+def refusal(plan: Plan, service: Service) -> DoesNotFit:
+    """The error of `up` for a plan whose verdict is that it does not fit; ways out keep the user's other words."""
     memory = plan.memory
-    need = memory.weights + memory.overhead + memory.kv_cache
+    why = plan.decision("memory")
     return DoesNotFit(
-        f"{plan.model.served_name} in {plan.weights_precision.upper()} needs {format_bytes(need)}; "
+        f"{plan.model.served_name} ({precision_words(plan)}) needs {format_bytes(memory.need)}; "
         f"{memory.where} offers {format_bytes(memory.available)}",
         why=f"{format_bytes(memory.weights)} weights + {format_bytes(memory.overhead)} engine + "
-        f"{format_bytes(memory.kv_cache)} KV cache for {format_tokens(plan.context)} tokens of context, an estimate. "
-        + next((d.reason for d in plan.decisions if d.field == "memory"), ""),
-        fix=tuple(_ways_out(plan)) or (f"see the arithmetic:\nselfhost plan {plan.model.ref} --explain",),
+        f"{format_bytes(memory.kv_cache)} KV cache for {format_tokens(plan.context)} tokens of context, an estimate"
+        + (f": {why.reason}" if why is not None else ""),
+        fix=tuple(_ways_out(plan, service)) or (f"see the arithmetic:\n{command_line('plan', service, '--explain')}",),
         id="PL001",
     )
 
 
-def _ways_out(plan: Plan) -> Iterator[str]:
+def _ways_out(plan: Plan, service: Service) -> Iterator[str]:
     memory = plan.memory
     shorter = _shorter_context(plan.context, memory)
     if shorter:
-        yield f"less context: {format_tokens(shorter)} tokens fit:\nselfhost up {plan.model.ref} --context {shorter}"
+        line = command_line("up", service, change={"context": str(shorter)})
+        yield f"less context: {format_tokens(shorter)} tokens fit:\n{line}"
     smaller = _smaller_model(plan)
     if smaller is not None:
         row, tokens = smaller
@@ -43,7 +48,7 @@ def _ways_out(plan: Plan) -> Iterator[str]:
         lead = "or a" if shorter else "a"
         yield (
             f"{lead} smaller model: {row.alias} has {weigh} and room for {format_tokens(tokens)} tokens:\n"
-            f"selfhost up {row.alias}"
+            f"{command_line('up', service, model=row.alias)}"
         )
 
 
@@ -66,7 +71,7 @@ def _smaller_model(plan: Plan) -> tuple[catalog.CatalogRow, int] | None:
         size = row.weights_bytes
         if not row.alias or row.id == plan.model.id or not isinstance(size, Known) or size.value >= plan.memory.weights:
             continue
-        per_token = kv_bytes_per_token(row.geometry, value_bytes=2.0)
+        per_token = kv_bytes_per_token(row.geometry, value_bytes=PLAIN["bf16"])
         tokens = min(row.context, (room - size.value) // per_token)
         if tokens >= 2 * LEAST_USEFUL:
             found.append((row, tokens))

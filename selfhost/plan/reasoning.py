@@ -54,11 +54,10 @@ def decide_reasoning(*, model: Model, service: Service, engine: str, context: in
     ask = service.reasoning
     wire = wire_of(model.family, engine=engine)
     if model.family.reasoning_class is ReasoningClass.NONE:
-        return _without(model=model, ask=ask, who=by(service, "reasoning", ask))
-    _refuse_impossible(model=model, ask=ask, wire=wire, context=context)
+        return _without(model=model, service=service)
+    _refuse_impossible(model=model, service=service, wire=wire, context=context)
     mode = ask.mode if ask is not None else default_mode(model)
     plan = _resolve(mode=mode, ask=ask, wire=wire, context=context)
-    enforced = EnforcedBy.SERVER if plan.unsent == "served" else EnforcedBy.CLIENT
     decision = Decision(
         field="reasoning",
         value=str(ask) if ask is not None else mode.value,
@@ -66,11 +65,19 @@ def decide_reasoning(*, model: Model, service: Service, engine: str, context: in
         source=model.family.source,
         evidence=Evidence.READ_IN_CODE,
         evidence_note=f"family {model.family.id}, class {model.family.reasoning_class}; {engine}'s parser registry",
-        enforced_by=enforced,
+        enforced_by=_enforced_by(plan, wire),
         by=by(service, "reasoning", ask),
         alternatives=wire.possible,
     )
     return ReasoningDecision(plan=plan, decision=decision, flags=wire.flags if plan.can_think else ())
+
+
+def _enforced_by(plan: ReasoningPlan, wire: Wire) -> EnforcedBy:
+    """Who holds the model to the mode: a budget in the template is a wish, one in the request is a cut."""
+    if plan.unsent != "served":
+        return EnforcedBy.CLIENT
+    soft = plan.budget_tokens is not None and bool(wire.budget_key)
+    return EnforcedBy.NOBODY if soft else EnforcedBy.SERVER
 
 
 def default_mode(model: Model) -> ReasoningMode:
@@ -83,9 +90,10 @@ def default_mode(model: Model) -> ReasoningMode:
     return ReasoningMode.OFF if default == "off" else ReasoningMode.ON
 
 
-def _without(*, model: Model, ask: ReasoningAsk | None, who: str) -> ReasoningDecision:
+def _without(*, model: Model, service: Service) -> ReasoningDecision:
+    ask = service.reasoning
     if ask is not None and ask.mode is not ReasoningMode.OFF:
-        raise refusals.does_not_think(model, ask)
+        raise refusals.does_not_think(model, service)
     note = f" ({model.family.note})" if model.family.note else ""
     return ReasoningDecision(
         plan=ReasoningPlan(mode=ReasoningMode.OFF),
@@ -95,24 +103,27 @@ def _without(*, model: Model, ask: ReasoningAsk | None, who: str) -> ReasoningDe
             reason=f"not a reasoning model{note}: no parser, or whole answers would be taken for thoughts",
             source=model.family.source,
             evidence=Evidence.READ_IN_CODE if model.family.source else Evidence.ASSUMED,
-            by=who,
+            by=by(service, "reasoning", ask),
         ),
     )
 
 
-def _refuse_impossible(*, model: Model, ask: ReasoningAsk | None, wire: Wire, context: int) -> None:
+def _refuse_impossible(*, model: Model, service: Service, wire: Wire, context: int) -> None:
+    ask = service.reasoning
     if ask is None or ask.mode is ReasoningMode.ON:
         return
     if ask.mode is ReasoningMode.OFF and wire.off is None:
-        raise refusals.cannot_stop(model, has_budget=wire.has_budget, levels=tuple(wire.efforts))
+        raise refusals.cannot_stop(model, service, has_budget=wire.has_budget, levels=tuple(wire.efforts))
     if ask.mode is ReasoningMode.EFFORT and (ask.effort or "") not in wire.efforts:
-        raise refusals.no_such_effort(model, ask, levels=tuple(wire.efforts), has_budget=wire.has_budget)
+        raise refusals.no_such_effort(
+            model, service, ask.effort or "", levels=tuple(wire.efforts), has_budget=wire.has_budget
+        )
     if ask.mode is ReasoningMode.BUDGET:
         if not wire.has_budget:
-            raise refusals.no_budget(model, ask, levels=tuple(wire.efforts), can_stop=wire.off is not None)
+            raise refusals.no_budget(model, service, levels=tuple(wire.efforts), can_stop=wire.off is not None)
         if (ask.budget_tokens or 0) + _reply_room(context) + _prompt_room(context) > context:
             kept = _reply_room(context) + _prompt_room(context)
-            raise refusals.budget_too_large(model, ask, context=context, kept_tokens=kept)
+            raise refusals.budget_too_large(model, service, ask.budget_tokens or 0, context=context, kept_tokens=kept)
 
 
 def _reply_room(context: int) -> int:

@@ -7,7 +7,6 @@ from selfhost.shapes.workload import Workload
 def workload_of(plan: Plan, *, python: str) -> Workload:
     return Workload(
         name=plan.name,
-        target=plan.runtime,
         argv=(python, "-m", plan.build.module, *plan.argv),
         env=dict(plan.env),
     )

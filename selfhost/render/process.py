@@ -23,7 +23,6 @@ def render(plan: Plan, *, python: str, key_file: str, log_hint: str = "", folder
     `folder` is where they will lie; without it there is no unit, since a unit needs absolute paths.
     """
     workload = workload_of(plan, python=python)
-    base_url = f"http://{plan.address}:{plan.port}/v1"
     question = {
         "model": plan.model.served_name,
         "messages": [{"role": "user", "content": "What is the capital of France?"}],
@@ -39,8 +38,8 @@ def render(plan: Plan, *, python: str, key_file: str, log_hint: str = "", folder
         "program": workload.argv[0],
         "lines": _lines(workload.argv[1:]),
         "model": plan.model.served_name,
-        "base_url": base_url,
-        "chat_url": f"{base_url}/chat/completions",
+        "base_url": plan.base_url,
+        "chat_url": f"{plan.base_url}/chat/completions",
         "body": json.dumps(question),
         "log_hint": log_hint,
         "unit": f"selfhost-{plan.name}.service",

@@ -48,7 +48,7 @@ class Launchable:
     log_keep: int = LOG_KEEP
 
 
-class State(StrEnum):
+class EngineState(StrEnum):
     """`gone`: nothing runs and nobody wrote why. `unknown`: it could not be found out."""
 
     RUNNING = "running"
@@ -62,9 +62,9 @@ class State(StrEnum):
 class Seen:
     """One look at a deployment's engine."""
 
-    state: State
+    state: EngineState
     reason: str = ""
-    """In words: why it is not running, or what is odd about a running one."""
+    """A clause with its subject, to print as it is: why it is not running, or what is odd about a running one."""
     pid: int = 0
     start_ticks: int = 0
     instance: str = ""
@@ -73,8 +73,6 @@ class Seen:
     port: int | None = None
     started_at: float = 0.0
     """Seconds since the epoch."""
-    keeper_lost: bool = False
-    """The engine runs, but the process that would write down its end is gone."""
     exit_code: int | None = None
     signal: int | None = None
     out_of_memory: bool | None = None
@@ -87,7 +85,7 @@ class Seen:
 
     @property
     def alive(self) -> bool:
-        return self.state in (State.RUNNING, State.STARTING)
+        return self.state in (EngineState.RUNNING, EngineState.STARTING)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,8 @@
 """What of the user's environment an engine is started with."""
 
-import re
 from collections.abc import Mapping
+
+from selfhost.core.redact import is_secret
 
 DROPPED: Mapping[str, str] = {
     # Python of the shell, not of the engine's environment: docs.python.org/3/using/cmdline.html
@@ -22,7 +23,7 @@ DROPPED: Mapping[str, str] = {
     "FTP_PROXY": "loopback must not go through a proxy",
     # A token by path: huggingface.co/docs/huggingface_hub/package_reference/environment_variables
     "HF_TOKEN_PATH": "names a file with a hub token",
-    # Marks of selfhost.runtimes.family, inherited when `selfhost` is run by a process of an engine.
+    # Marks of selfhost.runtimes.members, inherited when `selfhost` is run by a process of an engine.
     "SELFHOST_DEPLOYMENT": "our own mark, of another engine",
     "SELFHOST_FOLDER": "our own mark, of another engine",
     "SELFHOST_INSTANCE": "our own mark, of another engine",
@@ -30,16 +31,6 @@ DROPPED: Mapping[str, str] = {
     "SELFHOST_PORT": "our own mark, of another engine",
     "SELFHOST_KEEPER": "our own mark, of a keeper",
 }
-
-_SECRET = re.compile(
-    r"""
-    ^(HF|HUGGING_?FACE|HUGGINGFACEHUB)_.*TOKEN$   # HF_TOKEN, HUGGING_FACE_HUB_TOKEN (huggingface_hub), HF_API_TOKEN
-    | TOKEN$ | _API_KEY$ | _APIKEY$               # MODELSCOPE_API_TOKEN, OPENAI_API_KEY, VLLM_API_KEY of the shell
-    | SECRET | PASSWORD | PASSWD | CREDENTIALS    # AWS_SECRET_ACCESS_KEY, GOOGLE_APPLICATION_CREDENTIALS
-    | _ACCESS_KEY(_ID)?$ | _AUTH$ | ^NETRC$       # AWS_ACCESS_KEY_ID, REDIS_AUTH
-    """,
-    re.VERBOSE | re.IGNORECASE,
-)
 
 ADDED: Mapping[str, str] = {
     "PYTHONUNBUFFERED": "1",  # the log is read while it is written; a killed engine's last lines must be in it
@@ -56,8 +47,3 @@ def engine_environment(user: Mapping[str, str]) -> dict[str, str]:
     """The user's environment without anything secret or of another Python; `TOKENIZERS_PARALLELISM` and such stay."""
     kept = {key: value for key, value in user.items() if key.upper() not in DROPPED and not is_secret(key)}
     return {**kept, **ADDED}
-
-
-def is_secret(variable: str) -> bool:
-    """By its name; a value is never looked at."""
-    return _SECRET.search(variable) is not None

@@ -21,12 +21,12 @@ from typing import Any
 
 from selfhost.core import processes
 from selfhost.core.files import ensure_folder
+from selfhost.core.lock import me
 from selfhost.core.processes import ProcessRef
-from selfhost.runtimes import family, logfiles, records
-from selfhost.runtimes.records import EngineRecord, ExitRecord, RunFolder
+from selfhost.runtimes import logfiles, members, records
+from selfhost.runtimes.records import EngineRecord, ExitRecord
+from selfhost.runtimes.run_folder import LOCK_HELD, RunFolder
 
-HELD = 75
-"""Exit code (EX_TEMPFAIL): another keeper or an engine of this deployment holds the lock."""
 LOCK_WAIT_S = 1.0
 """`inspect` tries the lock for an instant; only one that stays held means another engine."""
 TICK_S = 1.0
@@ -41,7 +41,7 @@ def main() -> int:
     lock = _take(folder.lock)
     if lock is None:
         sys.stderr.write("an engine of this deployment runs already\n")
-        return HELD
+        return LOCK_HELD
     for stale in (folder.engine, folder.exit, folder.stop):
         stale.unlink(missing_ok=True)  # of the engine before; whoever waits for us must not take it for ours
     if os.fork():  # the lock stays with the child, which shares its open file
@@ -115,8 +115,7 @@ class Keeper:
 
     def _lock_says(self) -> None:
         os.ftruncate(self._lock, 0)
-        who = {"pid": os.getpid(), "command": "selfhost keeper", "since": time.strftime("%Y-%m-%dT%H:%M:%S")}
-        os.pwrite(self._lock, json.dumps(who).encode() + b"\n", 0)
+        os.pwrite(self._lock, json.dumps(me("selfhost keeper")).encode() + b"\n", 0)
 
     def _listen(self) -> None:
         """Signals wake the loop by a pipe; as handlers (and not ignored) they are back to normal in the engine."""
@@ -157,25 +156,25 @@ class Keeper:
 
     def _environment(self, launch: Mapping[str, Any]) -> dict[str, str]:
         """What runtimes.process left of the user's environment is our own; the key is read here, from its file."""
-        env = {key: value for key, value in os.environ.items() if key not in (family.KEEPER, "PYTHONPATH")}
+        env = {key: value for key, value in os.environ.items() if key not in (members.KEEPER, "PYTHONPATH")}
         env |= launch["env"]
-        env |= family.tags(self.folder.deployment, self.name)
-        env[family.INSTANCE] = launch["instance"]
-        env[family.PLAN] = launch["plan_digest"]
-        env[family.PORT] = "" if launch["port"] is None else str(launch["port"])
+        env |= members.tags(self.folder.deployment, self.name)
+        env[members.INSTANCE] = launch["instance"]
+        env[members.PLAN] = launch["plan_digest"]
+        env[members.PORT] = "" if launch["port"] is None else str(launch["port"])
         if launch["key_variable"]:
             env[launch["key_variable"]] = Path(launch["key_file"]).read_text(encoding="utf-8").strip()
         return env
 
     def _record(self, engine: subprocess.Popen[bytes], launch: Mapping[str, Any]) -> ProcessRef:
         seen = processes.stat(engine.pid)  # our child: it has a stat until we ask for its exit code
-        me = processes.me()
+        own = processes.me()
         record = EngineRecord(
             pid=engine.pid,
             start_ticks=seen.start_ticks if seen is not None else 0,
             boot_id=processes.boot_id(),
-            keeper_pid=me.pid,
-            keeper_start_ticks=me.start_ticks,
+            keeper_pid=own.pid,
+            keeper_start_ticks=own.start_ticks,
             instance=launch["instance"],
             plan_digest=launch["plan_digest"],
             port=launch["port"],
@@ -209,7 +208,7 @@ class Keeper:
 
     def _end_all(self, leader: ProcessRef, *, grace_s: float) -> bool:
         """True when some had to be killed."""
-        done = processes.end(lambda: family.members(self.folder.deployment, self.name, leader=leader), grace_s=grace_s)
+        done = processes.end(lambda: members.of(self.folder.deployment, self.name, leader=leader), grace_s=grace_s)
         return done.forced
 
     def _write_exit(self, instance: str, *, code: int | None, signal_number: int | None, error: str = "") -> None:

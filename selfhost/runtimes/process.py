@@ -19,12 +19,12 @@ from selfhost.core.lock import holder_of
 from selfhost.core.paths import Paths
 from selfhost.core.processes import ProcessRef
 from selfhost.core.system import System
-from selfhost.runtimes import family, ports, records
-from selfhost.runtimes.base import STOP_GRACE_S, Launchable, RuntimeInfo, Seen, State, StopReceipt
+from selfhost.runtimes import members, ports, records
+from selfhost.runtimes.base import STOP_GRACE_S, EngineState, Launchable, RuntimeInfo, Seen, StopReceipt
 from selfhost.runtimes.environment import engine_environment
 from selfhost.runtimes.look import look
 from selfhost.runtimes.memory import memory_bytes
-from selfhost.runtimes.records import RunFolder
+from selfhost.runtimes.run_folder import LOCK_HELD, RunFolder
 
 LAUNCH_SCHEMA = "selfhost.launch/1"
 START_S = 30.0
@@ -60,7 +60,7 @@ class ProcessRuntime:
         record, _ = records.read_engine(folder.engine)
         here = record is not None and record.boot_id == processes.boot_id()
         leader = record.leader if record is not None and here else None
-        return family.members(folder.deployment, name, leader=leader)
+        return members.of(folder.deployment, name, leader=leader)
 
     def memory_bytes(self, name: str) -> int | None:
         """What the engine's processes occupy together, pages that they share counted once; None when none runs."""
@@ -89,7 +89,7 @@ class ProcessRuntime:
             timeout_s=START_S,
             env=_keeper_environment(self._system.env, folder.deployment),
         )
-        if not done.ok and done.rc != _HELD:
+        if not done.ok and done.rc != LOCK_HELD:
             raise _not_started(folder, launch, evidence=done.stderr)
         return self._await(launch, folder, before=seen.instance)
 
@@ -99,7 +99,7 @@ class ProcessRuntime:
         began = time.monotonic()
         seen = self.inspect(name)
         before = {one.pid: one for one in self.processes(name)}
-        keepers = family.keepers(folder.deployment)
+        keepers = members.keepers(folder.deployment)
         forced = False
         if keepers:
             write_atomic(folder.stop, json.dumps({"grace_s": grace_s}) + "\n")
@@ -110,7 +110,7 @@ class ProcessRuntime:
             forced = ended is not None and ended.forced
         # No keeper, or one that was killed or hangs: its part is done here. Usually nothing is left to find.
         rest = processes.end(
-            lambda: (*self.processes(name), *family.keepers(folder.deployment)), grace_s=0.0 if keepers else grace_s
+            lambda: (*self.processes(name), *members.keepers(folder.deployment)), grace_s=0.0 if keepers else grace_s
         )
         left = {one.pid for one in rest.left}
         for stale in (folder.engine, folder.exit, folder.stop, folder.launch):
@@ -138,7 +138,7 @@ class ProcessRuntime:
         deadline = time.monotonic() + START_S
         while True:
             seen = self.inspect(name)
-            if seen.state is not State.STARTING or time.monotonic() > deadline:
+            if seen.state is not EngineState.STARTING or time.monotonic() > deadline:
                 return seen
             time.sleep(POLL_S)
 
@@ -148,23 +148,19 @@ class ProcessRuntime:
         gone = False
         while time.monotonic() < deadline:
             seen = self.inspect(launch.name)
-            if seen.state is State.RUNNING:
+            if seen.state is EngineState.RUNNING:
                 return seen
-            if seen.state is State.EXITED and seen.instance != before:
+            if seen.state is EngineState.EXITED and seen.instance != before:
                 ended, _ = records.read_exit(folder.exit)
                 if ended is not None and ended.error:
                     raise _not_started(folder, launch, evidence=ended.error)
                 return replace(seen, leftovers=())  # it ran and is gone already: whoever waits for it says why
-            if seen.state is State.GONE and not family.keepers(folder.deployment):
+            if seen.state is EngineState.GONE and not members.keepers(folder.deployment):
                 if gone:  # twice: the first look may have fallen between the keeper's last record and its end
                     break
                 gone = True
             time.sleep(POLL_S)
         raise _not_started(folder, launch, evidence=_tail(folder.keeper_log))
-
-
-_HELD = 75
-"""The keeper's exit code when another one was faster."""
 
 
 def _launch_json(launch: Launchable, instance: str) -> dict[str, object]:
@@ -189,7 +185,7 @@ def _launch_json(launch: Launchable, instance: str) -> dict[str, object]:
 def _keeper_environment(user: Mapping[str, str], deployment: Path) -> dict[str, str]:
     """The engine's environment plus the mark of a keeper, and where to import the keeper from."""
     here = Path(selfhost.__file__).parent.parent
-    return {**engine_environment(user), family.KEEPER: str(deployment), "PYTHONPATH": str(here)}
+    return {**engine_environment(user), members.KEEPER: str(deployment), "PYTHONPATH": str(here)}
 
 
 def _wait_gone(keepers: tuple[ProcessRef, ...], *, timeout_s: float) -> None:

@@ -1,6 +1,6 @@
 """What runs, and how smoke may look at it."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
 from selfhost.shapes.plan import ReasoningPlan
@@ -31,12 +31,11 @@ class Endpoint:
     reasoning: ReasoningPlan | None = None
     model_dir: str = ""
     """Where the served weights lie on this machine; probes of the model are looked for there."""
-    labels: dict[str, str] = field(default_factory=dict)
+    model_ref: str = ""
+    """What `selfhost up` was given to get this model; empty at a foreign address."""
 
 
 class Inspector(Protocol):
     """What deploy lets smoke see of a running engine; absent for a foreign URL."""
 
     def alive(self) -> bool: ...
-
-    def log(self) -> str: ...

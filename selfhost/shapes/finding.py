@@ -1,4 +1,4 @@
-"""One thing worth saying, with the same face in doctor, lint, explain and smoke."""
+"""One thing worth saying, with the same face in up, explain and smoke."""
 
 from collections import Counter
 from collections.abc import Iterable

@@ -16,18 +16,28 @@ class Origin(StrEnum):
 
 
 class ReasoningClass(StrEnum):
-    """How a family switches its thinking (classes of facts/reasoning.md §4.2)."""
+    """How a family switches its thinking; which one a family has is a row of models/families.toml, with its source."""
 
     NONE = "N"
+    """It does not think."""
     TOGGLE_ENABLE = "T1"
+    """The chat template reads `enable_thinking`."""
     TOGGLE_THINKING = "T2"
+    """The chat template reads `thinking`."""
     ALWAYS = "A"
+    """It always thinks."""
     EFFORT = "E1"
+    """Levels of effort, none of which is off."""
     EFFORT_SWITCH = "E2"
+    """Levels of effort, of which one is off."""
     TOGGLE_EFFORT = "E3"
+    """A switch, and levels of effort beside it."""
     MODE_WORD = "M"
+    """A word for the mode in a field of its own."""
     SYSTEM_PROMPT = "S"
+    """Words in the system prompt."""
     TEMPLATE_BUDGET = "H"
+    """The chat template itself takes a budget of tokens."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -32,7 +32,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """One decision. `value` is what is done, in words; `by` is selfhost, or the flag or file line of the user."""
+    """One decision. `value` is what is done, in words; `by` is selfhost, or the flag of the user."""
 
     field: str
     value: str
@@ -109,7 +109,11 @@ class MemoryPlan:
     available: int
     where: str
     """`memory of this machine`, `NVIDIA GeForce RTX 4090`."""
-    exact: bool = False
+
+    @property
+    def need(self) -> int:
+        """What the engine will take when it serves."""
+        return self.weights + self.overhead + self.kv_cache
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,6 +142,15 @@ class Plan:
     """Arguments behind `python -m MODULE`."""
     env: dict[str, str]
     """Added to the engine's environment."""
+
+    @property
+    def base_url(self) -> str:
+        """`http://127.0.0.1:8000/v1`."""
+        return f"http://{self.address}:{self.port}/v1"
+
+    def decision(self, field: str) -> Decision | None:
+        """The first decision about `field`."""
+        return next((decision for decision in self.decisions if decision.field == field), None)
 
     @property
     def differs(self) -> tuple[Decision, ...]:

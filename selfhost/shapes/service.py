@@ -1,4 +1,4 @@
-"""What was asked for, on the command line or in selfhost.yaml; everything optional but the model."""
+"""What was asked for on the command line; everything optional but the model."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -48,4 +48,4 @@ class Service:
     engine_args: tuple[str, ...] = ()
     """Everything behind `--` on the command line, passed on to the engine."""
     origins: dict[str, str] = field(default_factory=dict)
-    """Where each value came from: `--port`, `selfhost.yaml:7`."""
+    """Where each value came from: `--port`."""

@@ -1,10 +1,4 @@
-"""Numbers that carry their unit in the type, and how a person reads them."""
-
-from typing import NewType
-
-Bytes = NewType("Bytes", int)
-Tokens = NewType("Tokens", int)
-Seconds = NewType("Seconds", float)
+"""How a person reads bytes, tokens and durations."""
 
 KIB = 1024
 MIB = 1024**2

@@ -8,8 +8,6 @@ class Workload:
     """One engine as it is (to be) launched. Later targets add images, devices, mounts and limits."""
 
     name: str
-    target: str
-    """`process`, later compose, quadlet, kubernetes…"""
     argv: tuple[str, ...]
     env: dict[str, str] = field(default_factory=dict)
     path: str = ""

@@ -1,4 +1,4 @@
-"""What a check is, and what it may answer. A check is a function `(Probe) -> Verdict` with this mark."""
+"""What a check is, and what it may answer: a function `(Probe, Capability) -> Verdict` with this mark."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

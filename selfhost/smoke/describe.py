@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from xml.sax.saxutils import escape, quoteattr
 
-from selfhost.core.console import columns
+from selfhost.core.columns import columns
 from selfhost.core.terminal import Terminal
+from selfhost.engines.names import NAMES
 from selfhost.shapes.units import format_duration
 from selfhost.smoke.report import CheckResult, SmokeReport
 
-ENGINES = {"vllm": "vLLM", "sglang": "SGLang"}
 SYMBOLS = {"passed": "done", "failed": "failed", "error": "failed", "undecided": "warning", "skipped": "skipped"}
 WORDS = {"passed": "ok", "failed": "FAIL", "error": "ERROR"}
 
@@ -16,7 +16,7 @@ WORDS = {"passed": "ok", "failed": "FAIL", "error": "ERROR"}
 def head(report: SmokeReport) -> str:
     """Where, which engine, which model."""
     endpoint = report.endpoint
-    engine = f"{ENGINES.get(endpoint.engine, endpoint.engine)} {endpoint.engine_version}".strip()
+    engine = f"{NAMES.get(endpoint.engine, endpoint.engine)} {endpoint.engine_version}".strip()
     return " · ".join(part for part in (endpoint.base_url, engine, endpoint.model) if part)
 
 

@@ -1,15 +1,28 @@
-"""What a rule is: a marked function from a workload, and the host when it is known, to findings."""
+"""What a rule is: a marked function from a workload, and the host when it is known, to what is wrong with it."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from selfhost.core.marks import mark
-from selfhost.shapes.finding import Finding, Place, Severity
+from selfhost.shapes.finding import Place, Severity
 from selfhost.shapes.host import Host
 from selfhost.shapes.workload import Workload
 
-Check = Callable[[Workload, Host | None], Iterator[Finding]]
 KIND = "rule"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What one rule saw in one place; `lint` adds the rule's id, severity and source."""
+
+    title: str
+    place: Place
+    evidence: str
+    why: str
+    fix: tuple[str, ...]
+
+
+Check = Callable[[Workload, Host | None], Iterator[Found]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 import selfhost
 from selfhost.cli import run
+from selfhost.cli._page import page
 from selfhost.core.paths import Paths
 
 CASES = Path(__file__).parent.parent / "cases"
@@ -126,6 +128,29 @@ def test_an_id_is_explained_without_a_log(capsys) -> None:
 def test_an_id_is_explained_in_json(capsys) -> None:
     assert run(["explain", "EF005", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["rule"]["id"] == "EF005"
+
+
+@pytest.mark.parametrize(
+    ("id", "words", "place"),
+    [
+        ("SM110", "SM110: the answer is not garbage\n", "selfhost/smoke/checks/garbage.py"),
+        ("SM003", "nothing", "selfhost/cli/_endpoint.py"),
+        ("cf001", "` cannot name a deployment\n", "selfhost/core/names.py"),
+        ("HX201", "HX201: ", "selfhost/hosts/obstacle.py"),
+    ],
+)
+def test_every_other_id_is_found_in_the_reference(id: str, words: str, place: str, capsys) -> None:
+    assert run(["explain", id]) == 0
+    out = capsys.readouterr().out
+    assert words in out
+    assert out.rstrip().endswith(f"defined in  {place}")
+
+
+def test_every_id_that_the_reference_lists_is_explained() -> None:
+    text = (Path(selfhost.__file__).parents[1] / "docs" / "reference" / "identifiers.md").read_text()
+    ids = re.findall(r"^\| ([A-Z]{2}\d{3}) \|", text, re.MULTILINE)
+    assert len(ids) > 100
+    assert [found for found in ids if not page(found)] == []
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,8 @@ import json
 
 import pytest
 
-from selfhost.core.console import Console, columns
+from selfhost.core.columns import columns
+from selfhost.core.console import Console
 from selfhost.core.errors import DeployFailed, EnvironmentMissing, InputError
 from selfhost.shapes.finding import Finding, Place, RunOn, Severity
 
@@ -164,6 +165,13 @@ def test_where_nobody_can_answer_the_flag_is_named():
         with pytest.raises(InputError, match="download") as refused:
             voice.confirm("download 12.3 GiB?", yes=False)
         assert "--yes" in refused.value.fix[0]
+
+
+def test_where_nobody_can_answer_the_whole_command_is_given():
+    voice, _, _ = console()
+    with pytest.raises(InputError) as refused:
+        voice.confirm("download?", yes=False, command="selfhost up qwen3-4b -- --enforce-eager")
+    assert refused.value.fix == ("agree beforehand:\nselfhost up qwen3-4b --yes -- --enforce-eager",)
 
 
 def test_yes_answers_before_anything_is_asked():

@@ -3,7 +3,8 @@ from pathlib import Path
 import pytest
 
 from selfhost.core.errors import InputError
-from selfhost.core.paths import Paths, check_name, slug
+from selfhost.core.names import check_name, slug
+from selfhost.core.paths import Paths
 
 
 def test_folders_follow_xdg_and_relative_values_are_ignored():

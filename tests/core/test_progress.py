@@ -247,3 +247,11 @@ def test_lines_from_many_threads_stay_whole():
     assert not out.met
     assert len(lines) == 1600
     assert all(re.fullmatch(r"step\d-(\d+): part \1", line) for line in lines)
+
+
+def test_a_progress_that_does_not_exist_is_refused_with_those_that_do():
+    with pytest.raises(InputError) as refused:
+        choose("loud", io.StringIO(), {})
+    assert refused.value.id == "CF092"
+    assert "auto, tty, plain, json, quiet" in refused.value.why
+    assert "--progress auto" in refused.value.fix[0]

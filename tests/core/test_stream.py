@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from selfhost.core import processes
-from selfhost.core.system import LocalSystem
+from selfhost.core.stream import stream
 
 ROOT = Path(__file__).parent.parent.parent
 
 
 def run(code: str, *, timeout_s: float = 30.0, **more):
     lines: list[str] = []
-    done = LocalSystem().stream([sys.executable, "-c", code], timeout_s=timeout_s, on_line=lines.append, **more)
+    done = stream([sys.executable, "-c", code], env=os.environ, timeout_s=timeout_s, on_line=lines.append, **more)
     return done, lines
 
 
@@ -39,7 +39,7 @@ def test_ticks_come_without_output_and_a_time_out_is_a_result() -> None:
 
 
 def test_a_missing_program_is_a_result() -> None:
-    done = LocalSystem().stream(["/nowhere/program"], timeout_s=5, on_line=print)
+    done = stream(["/nowhere/program"], env=os.environ, timeout_s=5, on_line=print)
     assert (done.missing, done.rc) == (True, 127)
 
 
@@ -56,7 +56,7 @@ def test_an_exception_while_reading_ends_the_command_and_its_children() -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        LocalSystem().stream([sys.executable, "-c", code], timeout_s=30, on_line=stop)
+        stream([sys.executable, "-c", code], env=os.environ, timeout_s=30, on_line=stop)
     deadline = time.monotonic() + 10
     while set(pids) & processes.table().keys() and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -67,8 +67,8 @@ def test_an_exception_while_reading_ends_the_command_and_its_children() -> None:
 def test_the_command_dies_with_us_even_when_we_are_killed() -> None:
     inner = "import os, time; print(os.getpid(), flush=True); time.sleep(600)"
     code = (
-        "import sys\nfrom selfhost.core.system import LocalSystem\n"
-        f"LocalSystem().stream([sys.executable, '-c', {inner!r}], timeout_s=60, on_line=lambda t: print(t, flush=True))"
+        "import os, sys\nfrom selfhost.core.stream import stream\ndef say(text): print(text, flush=True)\n"
+        f"stream([sys.executable, '-c', {inner!r}], env=os.environ, timeout_s=60, on_line=say)"
     )
     parent = subprocess.Popen(
         [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)}

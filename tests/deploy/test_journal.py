@@ -10,7 +10,7 @@ def test_what_was_written_is_read_back_in_order(tmp_path):
     entries, damage = journal.read()
     assert [(e.step, e.state, e.digest) for e in entries] == [("plan", "done", "a"), ("fetch", "done", "b")]
     assert damage == ()
-    assert [thing["path"] for thing in journal.made()] == ["/x"]
+    assert [thing["path"] for thing in journal.made(journal.read()[0])] == ["/x"]
 
 
 def test_a_torn_last_line_is_passed_over_and_the_next_line_stands_alone(tmp_path):
@@ -45,11 +45,11 @@ def test_damage_in_the_middle_is_set_aside_named_and_the_readable_lines_still_co
     again, damage = journal.read()
     assert [e.step for e in again] == ["plan", "fetch"]
     assert damage == ()
-    assert [thing["existed"] for thing in journal.made()] == [True]
+    assert [thing["existed"] for thing in journal.made(journal.read()[0])] == [True]
 
 
 def test_the_first_sight_of_a_thing_decides_whether_it_existed_before(tmp_path):
     journal = Journal(tmp_path / "journal.jsonl")
     for existed in (False, True):
         journal.write("fetch", "made", data={"made": [{"kind": "environment", "path": "/e", "existed": existed}]})
-    assert [thing["existed"] for thing in journal.made()] == [False]
+    assert [thing["existed"] for thing in journal.made(journal.read()[0])] == [False]

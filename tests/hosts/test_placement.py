@@ -125,6 +125,20 @@ def test_seven_cards_that_are_not_granted_take_one_line(host: Load) -> None:
     assert found.notes == ("NVIDIA Hopper card is on the bus, not granted here (7 times)",)
 
 
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("bare-no-cards", "There is no accelerator here, only the CPU."),
+        ("h100-mig", "There is 1 accelerator here, and the CPU."),
+        ("two-rtx", "There are 2 accelerators here, and the CPU."),
+    ],
+)
+def test_how_many_there_are_is_said_in_plain_words(host: Load, name: str, says: str) -> None:
+    with pytest.raises(InputError) as caught:
+        gate(host(name), "99")
+    assert caught.value.why == says
+
+
 @pytest.mark.parametrize("asked", ["7", "GPU-00000000", "cuda", "0,1"])
 def test_a_device_that_is_not_there_is_refused_with_the_list_of_those_that_are(host: Load, asked: str) -> None:
     with pytest.raises(InputError) as caught:

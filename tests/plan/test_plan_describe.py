@@ -1,8 +1,9 @@
 """A plan as a person reads it, and what to do when it does not fit."""
 
 from selfhost.models.catalog import by_alias
+from selfhost.plan.command_line import command_line
 from selfhost.plan.decide import decide
-from selfhost.plan.describe import EXIT, arithmetic, command_line, describe, next_command
+from selfhost.plan.describe import EXIT, arithmetic, describe, next_command
 from selfhost.plan.fit import refusal
 from selfhost.plan.reasoning import parse
 from selfhost.shapes.exit import ExitCode
@@ -74,19 +75,21 @@ def test_what_does_not_fit_leads_to_the_arithmetic_and_exit_1() -> None:
 
 
 def test_the_refusal_gives_figures_and_ways_out_that_fit() -> None:
-    plan = decide(host=a_host(gib=12.4), model=a_model(), service=a_service(context=40960), port=8000)
-    error = refusal(plan)
+    service = a_service(context=40960)
+    error = refusal(decide(host=a_host(gib=12.4), model=a_model(), service=service, port=8000), service)
     assert error.id == "PL001"
     assert error.exit_code is ExitCode.NO
-    assert "qwen3-4b in BF16 needs" in error.what
+    assert "qwen3-4b (BF16) needs" in error.what
     assert "7.5 GiB weights" in error.why
+    assert "an estimate: " in error.why
+    assert "does not fit" not in error.why
     context = next(fix for fix in error.fix if "--context" in fix).rpartition(" ")[2]
     shorter = decide(host=a_host(gib=12.4), model=a_model(), service=a_service(context=int(context)), port=8000)
     assert EXIT[shorter.verdict] is not ExitCode.NO
 
 
 def test_a_model_whose_weights_are_too_large_leads_to_a_smaller_one() -> None:
-    error = refusal(decide(host=a_host(gib=8), model=a_model(), service=a_service(), port=8000))
+    error = refusal(decide(host=a_host(gib=8), model=a_model(), service=a_service(), port=8000), a_service())
     assert not any("--context" in fix for fix in error.fix)
     assert error.fix[0].startswith("a smaller model: ")
     alias = error.fix[0].rpartition("selfhost up ")[2]

@@ -48,6 +48,16 @@ def test_the_document_says_what_a_script_needs() -> None:
     assert body["memory"]["need"] == sum(body["memory"][part] for part in ("weights", "overhead", "kv_cache"))
 
 
+def test_a_plan_answers_for_its_address_its_need_and_one_decision() -> None:
+    plan = plans()[1]
+    assert plan.base_url == "http://127.0.0.1:8001/v1"
+    assert plan.memory.need == plan.memory.weights + plan.memory.overhead + plan.memory.kv_cache
+    precision, other = plan.decision("precision"), plan.decision("nonsense")
+    assert precision is not None
+    assert precision.by == "--precision fp8"
+    assert other is None
+
+
 def test_what_does_not_fit_is_not_ok() -> None:
     body: Any = to_json(plans()[2])
     assert (body["ok"], body["verdict"]) == (False, "does not fit")

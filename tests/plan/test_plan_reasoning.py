@@ -172,6 +172,18 @@ def test_a_budget_that_the_template_knows_is_a_server_default() -> None:
     made = resolve("ByteDance-Seed/Seed-OSS-36B-Instruct", "budget=2048").plan
     assert made.template_defaults["thinking_budget"] == 2048
     assert made.unsent == "served"
+
+
+def test_who_keeps_a_budget() -> None:
+    """On vLLM the engine cuts only what a request asks to be cut; a budget in the template is the model's to keep."""
+    assert resolve("Qwen/Qwen3-4B", "budget=2048").decision.enforced_by is EnforcedBy.CLIENT
+    soft = resolve("ByteDance-Seed/Seed-OSS-36B-Instruct", "budget=2048").decision
+    assert soft.enforced_by is EnforcedBy.NOBODY
+    assert "nothing cuts it off" in soft.reason
+    assert resolve("ByteDance-Seed/Seed-OSS-36B-Instruct").decision.enforced_by is EnforcedBy.SERVER
+
+
+def test_without_a_budget_the_template_gets_none() -> None:
     assert resolve("ByteDance-Seed/Seed-OSS-36B-Instruct").plan.template_defaults == {"thinking_budget": -1}
 
 

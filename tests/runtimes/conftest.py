@@ -11,7 +11,7 @@ import pytest
 from selfhost.core import processes
 from selfhost.core.paths import Paths
 from selfhost.core.system import LocalSystem
-from selfhost.runtimes import family
+from selfhost.runtimes import members
 from selfhost.runtimes.base import Launchable
 from selfhost.runtimes.process import ProcessRuntime
 
@@ -80,4 +80,4 @@ def toy(tmp_path: Path) -> Callable[..., Launchable]:
 
 
 def tags_of(pid: int) -> str:
-    return family.value(pid, family.INSTANCE)
+    return members.value(pid, members.INSTANCE)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from selfhost.runtimes.base import Launchable, Runtime, State
+from selfhost.runtimes.base import EngineState, Launchable, Runtime
 from selfhost.runtimes.ports import free_port
 from tests.runtimes.conftest import until
 
@@ -11,12 +11,12 @@ Toy = Callable[..., Launchable]
 
 class RuntimeContract:
     def test_what_was_never_started_is_gone_and_looking_makes_nothing(self, runtime: Runtime, paths) -> None:
-        assert runtime.inspect("toy").state is State.GONE
+        assert runtime.inspect("toy").state is EngineState.GONE
         assert not paths.deployments.exists()
 
     def test_a_started_engine_runs_with_its_plan_and_a_new_instance_each_time(self, runtime: Runtime, toy: Toy) -> None:
         first = runtime.start(toy(plan_digest="abc"))
-        assert first.state is State.RUNNING
+        assert first.state is EngineState.RUNNING
         assert first.plan_digest == "abc"
         runtime.stop("toy", grace_s=2.0)
         second = runtime.start(toy(plan_digest="abc"))
@@ -33,7 +33,7 @@ class RuntimeContract:
 
     def test_an_engine_that_ends_by_itself_leaves_its_exit_code(self, runtime: Runtime, toy: Toy) -> None:
         runtime.start(toy("--exit", "3"))
-        seen = until(lambda: (look := runtime.inspect("toy")).state is State.EXITED and look)
+        seen = until(lambda: (look := runtime.inspect("toy")).state is EngineState.EXITED and look)
         assert (seen.exit_code, seen.signal, seen.stopped) == (3, None, False)
         assert not seen.alive
 
@@ -46,7 +46,7 @@ class RuntimeContract:
         assert receipt.leftovers == ()
         assert receipt.listener_free
         assert not receipt.forced
-        assert runtime.inspect("toy").state is State.GONE
+        assert runtime.inspect("toy").state is EngineState.GONE
 
     def test_what_does_not_listen_to_a_request_to_end_is_killed(self, runtime: Runtime, toy: Toy) -> None:
         runtime.start(toy("--deaf", "--children", "1"))
@@ -54,7 +54,7 @@ class RuntimeContract:
         receipt = runtime.stop("toy", grace_s=0.3)
         assert receipt.forced
         assert receipt.leftovers == ()
-        assert runtime.inspect("toy").state is State.GONE
+        assert runtime.inspect("toy").state is EngineState.GONE
 
     def test_stopping_what_does_not_run_is_no_error(self, runtime: Runtime) -> None:
         assert runtime.stop("toy", grace_s=1.0).ended == ()

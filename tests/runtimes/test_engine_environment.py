@@ -1,6 +1,7 @@
 import pytest
 
-from selfhost.runtimes.environment import engine_environment, is_secret
+from selfhost.core.redact import is_secret
+from selfhost.runtimes.environment import engine_environment
 
 
 @pytest.mark.parametrize(

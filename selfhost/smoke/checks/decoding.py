@@ -20,7 +20,7 @@ ASKS = ("Say hello", "What is the capital of France?", "Say apple")
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class Token:
     """One generated token: its log-probability while decoding, and log-probability and rank in prefill."""
 
     decoded: float
@@ -37,7 +37,7 @@ class Step:
 )
 def decoding_agrees(probe: Probe, capability: Capability) -> Verdict:
     """Any model can be judged: it is compared with itself."""
-    steps: list[Step] = []
+    steps: list[Token] = []
     try:
         for ask in ASKS:
             steps += _steps(probe, _prompt(probe, capability, ask))
@@ -68,13 +68,13 @@ def _prompt(probe: Probe, capability: Capability, ask: str) -> str | list[int]:
     """The chat as token ids where the server renders it, else the bare text."""
     if capability.lacks("tokenize"):
         return ask
-    body = probe.chat_body(ask, capability.off_fields)
+    body = probe.chat_body(ask, capability.thinking.off_fields)
     reply = probe.post(f"{probe.root}/tokenize", body)
     tokens = reply.json.get("tokens") if reply.ok and isinstance(reply.json, dict) else None
     return list(tokens) if tokens else ask
 
 
-def _steps(probe: Probe, prompt: str | list[int]) -> list[Step]:
+def _steps(probe: Probe, prompt: str | list[int]) -> list[Token]:
     answer, choice = probe.complete(prompt, max_tokens=TOKENS, logprobs=1, return_token_ids=True)
     before = list(prompt) if isinstance(prompt, list) else list(choice.get("prompt_token_ids") or ())
     if not before or not answer.token_ids or len(answer.token_ids) != len(answer.logprobs):
@@ -82,5 +82,7 @@ def _steps(probe: Probe, prompt: str | list[int]) -> list[Step]:
     _, read = probe.complete([*before, *answer.token_ids], max_tokens=1, prompt_logprobs=0)
     rows = {place: (logprob, rank) for place, logprob, rank in prompt_rows(read)}
     return [
-        Step(decoded, *rows[place]) for place, decoded in enumerate(answer.logprobs, start=len(before)) if place in rows
+        Token(decoded, *rows[place])
+        for place, decoded in enumerate(answer.logprobs, start=len(before))
+        if place in rows
     ]

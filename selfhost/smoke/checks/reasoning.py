@@ -1,10 +1,11 @@
 """SM3xx: thinking is where clients look for it, and off means off."""
 
 from selfhost.shapes.service import ReasoningMode
-from selfhost.smoke.capability import THINKING_ASKS, Capability
+from selfhost.smoke.capability import Capability
 from selfhost.smoke.check import Failed, Passed, Skipped, Undecided, Verdict, check
-from selfhost.smoke.explain import exhausted
+from selfhost.smoke.exhausted import exhausted
 from selfhost.smoke.probe import Probe
+from selfhost.smoke.thinking import THINKING_ASKS
 from selfhost.smoke.wire import Answer
 
 ASK = THINKING_ASKS[0]
@@ -20,18 +21,18 @@ MISMATCH = (
 @check("SM300", "thinking is where it should be", group="reasoning", needs=("SM101", "SM110"), budget_s=180)
 def thinking_in_its_place(probe: Probe, capability: Capability) -> Verdict:
     """Asked with thinking on, and off; off also as a stream, because parsers take another path there."""
-    if not capability.can_think:
+    if not capability.thinking.can_think:
         return _never_thinks(probe, capability)
-    thinking = capability.thinking
+    thinking = capability.thinking.example
     if thinking is not None:
         verdict = _on(thinking[1], probe)
         if not isinstance(verdict, Passed):
             return verdict
-    if not capability.off_fields and thinking is not None:
+    if not capability.thinking.off_fields and thinking is not None:
         return Passed(note="on; this model can't be switched")
     ask = _ask(capability)
-    plain = probe.chat(ask, **capability.off_fields, **capability.room())
-    streamed = probe.stream(ask, **capability.off_fields, **capability.room()).answer
+    plain = probe.chat(ask, **capability.thinking.off_fields, **capability.room())
+    streamed = probe.stream(ask, **capability.thinking.off_fields, **capability.room()).answer
     for answer, how in ((plain, ""), (streamed, " as a stream")):
         problem = _off(answer, how)
         if problem is not None:
@@ -40,7 +41,7 @@ def thinking_in_its_place(probe: Probe, capability: Capability) -> Verdict:
 
 
 def _never_thinks(probe: Probe, capability: Capability) -> Verdict:
-    answer = probe.chat(ASK, max_tokens=24, **capability.off_fields)
+    answer = probe.chat(ASK, max_tokens=24, **capability.thinking.off_fields)
     return _off(answer, "") or Passed(note="this model does not think, and nothing is taken for thinking")
 
 
@@ -94,7 +95,7 @@ def _off(answer: Answer, how: str) -> Failed | None:
     "SM301", "a client that sends nothing gets the configured mode", group="reasoning", needs=("SM300",), budget_s=120
 )
 def default_as_configured(probe: Probe, capability: Capability) -> Verdict:
-    plan = capability.plan
+    plan = capability.thinking.plan
     if plan is None:
         return Skipped(reason="which mode was configured is not known for a foreign address")
     if not plan.can_think:
@@ -123,13 +124,15 @@ def default_as_configured(probe: Probe, capability: Capability) -> Verdict:
 )
 def exhausted_is_explained(probe: Probe, capability: Capability) -> Verdict:
     """Thinking is cut in its middle: the first half of what the same greedy question needs."""
-    if capability.thinking is None:
-        return Skipped(reason="thinking is off for good" if capability.can_think else "this model does not think")
-    ask, whole = capability.thinking
+    if capability.thinking.example is None:
+        return Skipped(
+            reason="thinking is off for good" if capability.thinking.can_think else "this model does not think"
+        )
+    ask, whole = capability.thinking.example
     need = _thinking_tokens(whole)
     if need < 4:
         return Undecided(reason=f"it thinks for {need} tokens only, which can't be cut in the middle")
-    cut = probe.chat(ask, **capability.on_fields, max_tokens=max(2, min(16, need // 2)))
+    cut = probe.chat(ask, **capability.thinking.on_fields, max_tokens=max(2, min(16, need // 2)))
     if cut.tags:
         return Failed(
             what=f"thinking cut by max_tokens leaks into message.content ({cut.tags[0]})", evidence=cut.content[:200]
@@ -164,7 +167,7 @@ def _misplaced(cut: Answer) -> Failed | None:
 
 def _budget(ask: str, probe: Probe, capability: Capability) -> Failed | None:
     """The planned budget, when there is one, as a client sends it."""
-    plan = capability.plan
+    plan = capability.thinking.plan
     if plan is None or plan.mode is not ReasoningMode.BUDGET or plan.budget_tokens is None or not plan.client_extras:
         return None
     answer = probe.chat(ask, **plan.client_extras, **capability.room())
@@ -180,7 +183,7 @@ def _budget(ask: str, probe: Probe, capability: Capability) -> Failed | None:
 
 
 def _ask(capability: Capability) -> str:
-    return capability.thinking[0] if capability.thinking else capability.own_ask or ASK
+    return capability.thinking.example[0] if capability.thinking.example else capability.thinking.own_ask or ASK
 
 
 def _thinking_tokens(answer: Answer) -> int:

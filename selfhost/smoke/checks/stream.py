@@ -14,7 +14,7 @@ LETTERS = "naïve café, Grüße, Ελλάδα, 漢字, 🙂🚀"
 
 @check("SM200", "the stream is framed right: chunks, usage, [DONE]", group="stream", needs=("SM101",))
 def framed_right(probe: Probe, capability: Capability) -> Verdict:
-    streamed = probe.stream(ASK, max_tokens=TOKENS, **capability.off_fields)
+    streamed = probe.stream(ASK, max_tokens=TOKENS, **capability.thinking.off_fields)
     problems = list(streamed.problems)
     answer = streamed.answer
     if answer.usage is not None and answer.usage.total != answer.usage.prompt + answer.usage.completion:
@@ -34,7 +34,7 @@ def framed_right(probe: Probe, capability: Capability) -> Verdict:
 @check("SM201", "streamed text equals unstreamed text at temperature 0", group="stream", needs=("SM200",), budget_s=60)
 def says_the_same(probe: Probe, capability: Capability) -> Verdict:
     """Rounding may tip a near tie between two runs: one pair that agrees is enough, only a steady difference counts."""
-    fields = {"max_tokens": TOKENS, **capability.off_fields}
+    fields = {"max_tokens": TOKENS, **capability.thinking.off_fields}
     plain: list[tuple[str, str]] = []
     streams: list[tuple[str, str]] = []
     for _ in range(TRIES):
@@ -75,7 +75,7 @@ def characters_survive(probe: Probe, capability: Capability) -> Verdict:
 
 def _forced(probe: Probe, capability: Capability) -> tuple[str, Streamed] | None:
     """VLLM's structured outputs with a single choice."""
-    fields = {"max_tokens": 256, "structured_outputs": {"choice": [LETTERS]}, **capability.off_fields}
+    fields = {"max_tokens": 256, "structured_outputs": {"choice": [LETTERS]}, **capability.thinking.off_fields}
     try:
         streamed = probe.stream("Say hello", **fields)
     except (Unanswered, ConnectionError):

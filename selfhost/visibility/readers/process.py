@@ -1,6 +1,7 @@
 """A launch script of the process target → Workload: the engine's arguments and the environment set before it."""
 
 import re
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
@@ -61,7 +62,13 @@ def read(text: str, *, path: str) -> Workload:
         for command in commands(text):
             argv = _run(command, seen) or argv
     except ValueError as error:
-        raise InputError(f"{path}: {error}", id="CF021", place=Place(path=path)) from None
+        raise InputError(
+            f"{path}: {error}",
+            why="What follows an open quote is one word, so the engine's arguments cannot be told apart.",
+            fix=(f"close it; a shell shows where it gets lost:\nsh -n {shlex.quote(path)}",),
+            id="CF022",
+            place=Place(path=path),
+        ) from None
     if not argv:
         raise InputError(
             f"{path} starts no engine",
@@ -72,7 +79,7 @@ def read(text: str, *, path: str) -> Workload:
         )
     named = _NAMED.search(text)
     name = named["name"] if named else PurePosixPath(path).stem
-    return Workload(name=name, target="process", argv=argv, env=seen.env, path=path, lines=seen.lines)
+    return Workload(name=name, argv=argv, env=seen.env, path=path, lines=seen.lines)
 
 
 def _run(command: Command, seen: _Seen) -> tuple[str, ...]:

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
-from selfhost.shapes.finding import Finding, Place, Severity
+from selfhost.shapes.finding import Place, Severity
 from selfhost.shapes.host import Host
 from selfhost.shapes.workload import Workload
-from selfhost.visibility.rule import rule
+from selfhost.visibility.rule import Found, rule
 from selfhost.visibility.rules.masks import ordinals
 
 SOURCE = "https://github.com/vllm-project/vllm/issues/12132"
@@ -27,7 +27,7 @@ def value_of(argv: Sequence[str], names: Sequence[str]) -> str | None:
 
 
 @rule("DV023", Severity.ERROR, source=SOURCE)
-def more_parts_than_devices(workload: Workload, host: Host | None) -> Iterator[Finding]:
+def more_parts_than_devices(workload: Workload, host: Host | None) -> Iterator[Found]:
     if host is None or not host.usable_accelerators:
         return
     parts, said = 1, []
@@ -39,13 +39,10 @@ def more_parts_than_devices(workload: Workload, host: Host | None) -> Iterator[F
     mask = ordinals(workload.env.get("CUDA_VISIBLE_DEVICES", ""))
     count = len(host.usable_accelerators) if mask is None else min(len(mask), len(host.usable_accelerators))
     if parts > count:
-        yield Finding(
-            id="DV023",
-            severity=Severity.ERROR,
+        yield Found(
             title=f"the engine wants {parts} devices; {count} can be seen",
             place=Place(path=workload.path, object=workload.name),
             evidence=" · ".join(said),
             why="Tensor, pipeline and data parallel sizes multiply, and each part takes a device of its own.",
             fix=(f"make the product of the sizes {count}, or let the process see more devices",),
-            source=SOURCE,
         )

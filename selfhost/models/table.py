@@ -1,6 +1,6 @@
 """The catalog as a table for people and for programs."""
 
-from selfhost.core.console import columns
+from selfhost.core.columns import columns
 from selfhost.models.catalog import CatalogRow, rows
 from selfhost.shapes.host import Known
 from selfhost.shapes.units import format_bytes, format_tokens

@@ -20,7 +20,7 @@ def tags(folder: Path, name: str) -> dict[str, str]:
     return {DEPLOYMENT: name, FOLDER: str(folder)}
 
 
-def members(folder: Path, name: str, *, leader: ProcessRef | None = None) -> tuple[ProcessRef, ...]:
+def of(folder: Path, name: str, *, leader: ProcessRef | None = None) -> tuple[ProcessRef, ...]:
     """Everything that the engine in `folder` started and that still runs, oldest first.
 
     Found by tag; with the `leader` of this boot also by session and parentage, for a child may have been started

@@ -1,49 +1,22 @@
-"""What is left to decide: where it listens, the key, statistics, offline, execution, tools, foreign code."""
+"""How the server stands: where it listens, its key, execution, tools, statistics and network."""
 
 from collections.abc import Iterator
 
-from selfhost.core.errors import InputError
+from selfhost.plan.foreign_code import foreign_code_decisions
 from selfhost.plan.origin import by
 from selfhost.plan.passed_on import PassedOn
 from selfhost.shapes.host import Known
-from selfhost.shapes.model import Model, Origin
+from selfhost.shapes.model import Model
 from selfhost.shapes.plan import Decision, EnforcedBy, EngineBuild, Evidence
 from selfhost.shapes.service import Service
 
 ADDRESS = "127.0.0.1"
 
 
-def refuse_foreign_code(model: Model, service: Service) -> None:
-    """Python and pickles that came with a model run only when asked for and pinned. Raises InputError."""
-    pinned = model.origin is not Origin.HUB or "@" in service.model
-    if service.trust_remote_code and not pinned:
-        raise InputError(
-            f"the code of {model.id} would run here without a pinned revision",
-            why="--trust-remote-code runs Python out of the model's repository; a branch can change overnight.",
-            fix=(f"read the code at one revision, then name it:\nselfhost up {_pinned(model)} --trust-remote-code",),
-            id="PL030",
-        )
-    if model.pickled and not (service.allow_pickle and pinned):
-        raise InputError(
-            f"{model.id} keeps its weights in pickle files only",
-            why="A pickle can run any program while it is read; safetensors cannot.",
-            fix=(
-                "use a repository with safetensors",
-                f"or, if you trust its author, at one revision:\nselfhost up {_pinned(model)} --allow-pickle",
-            ),
-            id="PL031",
-        )
-
-
-def _pinned(model: Model) -> str:
-    if model.origin is not Origin.HUB:
-        return model.ref
-    return f"{model.id}@{model.revision.value if isinstance(model.revision, Known) else 'REVISION'}"
-
-
-def rest_decisions(
+def serving_decisions(
     *, model: Model, service: Service, build: EngineBuild, port: int, passed: PassedOn, tool_parser: str
 ) -> Iterator[Decision]:
+    """Address, key, execution, tools, statistics, network, and chat where it does not work."""
     yield Decision(
         field="address",
         value=f"{ADDRESS}:{port}",
@@ -78,7 +51,7 @@ def rest_decisions(
         source="https://huggingface.co/docs/huggingface_hub/package_reference/environment_variables",
         evidence=Evidence.SEEN_ELSEWHERE,
     )
-    yield from _foreign_code(model, service)
+    yield from foreign_code_decisions(model, service)
     if isinstance(model.has_chat_template, Known) and not model.has_chat_template.value:
         yield Decision(
             field="chat",
@@ -116,18 +89,3 @@ def _tools(model: Model, tool_parser: str) -> Decision:
         source=model.family.source,
         evidence=Evidence.READ_IN_CODE if tool_parser else Evidence.ASSUMED,
     )
-
-
-def _foreign_code(model: Model, service: Service) -> Iterator[Decision]:
-    if model.remote_code or service.trust_remote_code:
-        allowed = service.trust_remote_code
-        yield Decision(
-            field="remote code",
-            value="runs" if allowed else "does not run",
-            reason="asked for, at a pinned revision"
-            if allowed
-            else "the repository ships Python; the engine uses its own",
-            source="config.json, auto_map",
-            evidence=Evidence.SEEN_HERE,
-            by=by(service, "trust_remote_code", True if allowed else None),
-        )

@@ -7,7 +7,7 @@ from selfhost.shapes.host import Host
 def mask_of(devices: Devices, *, host: Host) -> dict[str, str]:
     """The ordinals of the chosen cards in PCI order; empty where there is nothing to choose.
 
-    Ordinals, because vLLM parsed UUIDs here as numbers for long (https://github.com/vllm-project/vllm/pull/46132);
+    Ordinals, because vLLM for long read UUIDs here as numbers (https://github.com/vllm-project/vllm/pull/46132);
     the engine's environment sets CUDA_DEVICE_ORDER=PCI_BUS_ID, which makes them mean what detection saw.
     """
     if devices.backend != "cuda" or not devices.cards:

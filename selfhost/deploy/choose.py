@@ -1,0 +1,95 @@
+"""What nobody asked for is chosen here: the model of a bare `up`, and the port."""
+
+from pathlib import Path
+
+from selfhost.core.errors import Busy, InputError
+from selfhost.deploy.state import State
+from selfhost.deploy.workplace import Workplace
+from selfhost.hosts.placement import Placement
+from selfhost.models.default import pick_default
+from selfhost.models.hub import Hub
+from selfhost.plan.command_line import command_line
+from selfhost.runtimes.deployments import names
+from selfhost.runtimes.process import ProcessRuntime
+from selfhost.shapes.host import Host, Known
+from selfhost.shapes.model import Model, Origin
+from selfhost.shapes.service import Service
+
+DEFAULT_PORT = 8000
+CHOSEN = "selfhost's choice"
+"""Origin of a model that nobody named."""
+
+
+def choose_model(work: Workplace, service: Service, host: Host, placement: Placement, *, hub: Hub) -> tuple[str, str]:
+    """The model for `up` without one, with the reason: that of the deployment meant, or the best for this host."""
+    if service.name:
+        before = State(work.paths, service.name, say=work.say).service()
+        if before is not None:
+            return before.model, f"the model of the deployment {service.name}"
+    for name in names(work.paths):
+        before = State(work.paths, name, say=work.say).service()
+        if before is not None and before.origins.get("model") == CHOSEN:
+            return before.model, "an earlier `up` without a model chose it"
+    limit, cores = host.memory.limit, host.cpu.cores
+    cards = [card.memory_total.value for card in placement.accelerators if isinstance(card.memory_total, Known)]
+    reachable = hub.reachable()
+    return pick_default(
+        memory_bytes=limit.value if isinstance(limit, Known) else 0,
+        cores=cores.value if isinstance(cores, Known) else float(host.cpu.cores_online),
+        accelerator_bytes=max(cards) if cards else None,
+        hub_reachable=isinstance(reachable, Known) and reachable.value,
+    )
+
+
+def refuse_other_model(state: State, service: Service, model: Model) -> None:
+    """Two models of the same base name must not silently replace each other; with --name it was asked for."""
+    before = state.plan()
+    if before is None or "name" in service.origins or identity(before.model) == identity(model):
+        return
+    raise InputError(
+        f"`{service.name}` already names a deployment of {before.model.path or before.model.id}",
+        why="A deployment keeps its model; another model under the same name would replace it.",
+        fix=(
+            "give this one a name of its own:\n" + command_line("up", service, change={"name": f"{service.name}-2"}),
+            f"or take the other down first:\nselfhost down {service.name}",
+        ),
+        id="CF010",
+    )
+
+
+def identity(model: Model) -> str:
+    """What makes two models the same: the folder itself however it was typed, else the hub's id."""
+    return str(Path(model.path).resolve()) if model.origin is Origin.FOLDER else model.id.lower()
+
+
+def choose_port(work: Workplace, service: Service, state: State) -> int:
+    """The port asked for, the one this deployment has or had, or the first free one from 8000 on.
+
+    Only the default may move. Raises Busy naming the holder of an explicit port.
+    """
+    runtime = ProcessRuntime(work.paths, work.system)
+    seen = runtime.inspect(service.name)
+    for finding in seen.findings:
+        work.say(finding)
+    if seen.alive and seen.port is not None and service.port in (None, seen.port):
+        return seen.port
+    if service.port is not None:
+        holder = runtime.port_holder(service.port)
+        if holder is not None:
+            raise port_taken(runtime, service, service.port, str(holder))
+        return service.port
+    before = state.plan()
+    return runtime.free_port(before.port if before is not None else DEFAULT_PORT)
+
+
+def port_taken(runtime: ProcessRuntime, service: Service, port: int, holder: str) -> Busy:
+    free = str(runtime.free_port(port + 1))
+    return Busy(
+        f"127.0.0.1:{port} is taken by {holder}",
+        why="A port that was asked for is used or refused; selfhost does not move it.",
+        fix=(
+            "use another port:\n" + command_line("up", service, change={"port": free}),
+            "or leave --port out for the first free one:\n" + command_line("up", service, change={"port": None}),
+        ),
+        id="RT004",
+    )

@@ -1,0 +1,61 @@
+"""Why an engine is gone or hangs: the root cause where its log has one, and never an invented one."""
+
+from selfhost.core.errors import Busy, DeployFailed
+from selfhost.deploy.apply import lost
+from selfhost.deploy.run import Run
+from selfhost.deploy.wording import filled, look_at
+from selfhost.engines.explain import explain
+from selfhost.plan.command_line import command_line
+from selfhost.runtimes.base import Seen
+from selfhost.runtimes.process import ProcessRuntime
+from selfhost.shapes.units import format_duration
+
+TAIL_LINES = 5
+PORT_TAKEN = "EF030"
+REQUEST_KINDS = frozenset({"EF031", "EF032", "EF071"})
+"""Refusals of single requests, such as smoke sends on purpose; an engine never ends of them."""
+
+
+def died(run: Run, runtime: ProcessRuntime, seen: Seen, *, stage: str, after_s: float) -> DeployFailed | Busy:
+    """The error for an engine that ended by itself or was ended by somebody else."""
+    log = runtime.logs(run.plan.name)
+    text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
+    engine = run.plan.build.engine
+    code = seen.exit_code if seen.signal is None else 128 + seen.signal
+    found = [f for f in explain(text, engine=engine, exit_code=code, stage=stage) if f.id not in REQUEST_KINDS]
+    if found and found[0].id == PORT_TAKEN:
+        return lost(run, runtime.port_holder(run.plan.port) or "another process")
+    what = f"{engine} stopped after {format_duration(after_s)}"
+    look = f"the whole log is kept:\n{look_at(log)}"
+    again = "then run the same command again; it continues here:\n" + command_line("up", run.gathered.service)
+    if found:
+        first = found[0]
+        return DeployFailed(
+            f"{what}: {first.title}",
+            why=first.why,
+            evidence=first.evidence,
+            fix=(*filled(first.fix, model=run.plan.model.ref, name=run.plan.name), look, again),
+            id=first.id,
+            place=first.place,
+        )
+    last = "\n".join([line for line in text.splitlines() if line.strip()][-TAIL_LINES:])
+    return DeployFailed(
+        f"{what}, at `{stage or 'the very start'}`: {seen.reason or 'nobody saw how'}",
+        why="Its log holds no failure that selfhost knows; these are its last lines.",
+        evidence=last,
+        fix=(look, again),
+        id="EF043",
+    )
+
+
+def silent(run: Run, runtime: ProcessRuntime, *, stage: str, after_s: float) -> DeployFailed:
+    """The error for an engine that neither speaks nor answers."""
+    return DeployFailed(
+        f"{run.plan.build.engine} said nothing for {format_duration(after_s)} and does not answer, at `{stage}`",
+        why="It still runs; a hang prints no line, so its cause can't be read from the log.",
+        fix=(
+            f"look at its log:\n{look_at(runtime.logs(run.plan.name))}",
+            f"end it:\nselfhost down {run.plan.name}",
+        ),
+        id="EF074",
+    )

@@ -1,0 +1,3 @@
+"""How engines write their own names."""
+
+NAMES = {"vllm": "vLLM", "sglang": "SGLang"}

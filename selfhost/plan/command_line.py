@@ -1,0 +1,60 @@
+"""The user's own words as another command: the same model and options, with only the proposed ones changed."""
+
+import shlex
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+
+from selfhost.engines.flags import Vocabulary, read
+from selfhost.shapes.service import Service
+
+_NOTHING: Mapping[str, str | None] = MappingProxyType({})
+_OF_THE_PLACE = ("name", "device", "port", "concurrency")
+"""Options that say where and how much is served; the others are about one model."""
+_SAME = {
+    "context": ("--max-model-len", "--kv-cache-memory-bytes"),
+    "concurrency": ("--max-num-seqs",),
+    "precision": ("--dtype", "--quantization"),
+    "kv_cache": ("--kv-cache-dtype",),
+    "reasoning": ("--default-chat-template-kwargs",),
+}
+"""Engine flags that would overrule an option which is proposed."""
+
+
+def command_line(
+    verb: str, service: Service, *more: str, change: Mapping[str, str | None] = _NOTHING, model: str = ""
+) -> str:
+    """Model, options and engine flags behind `selfhost VERB`, ready to paste.
+
+    `change` maps fields of the service to new values, None to leave the option out. With another `model` only the
+    options that are not about the former one stay.
+    """
+    kept = [] if model else list(service.engine_args)
+    options = {field: said for field, said in _said(service) if not model or field in _OF_THE_PLACE}
+    for field, value in change.items():
+        options[field] = [] if value is None else [f"--{field.replace('_', '-')}", value]
+        kept = _without(kept, _SAME.get(field, ()))
+    words = [verb, model or _model(service), *(word for said in options.values() for word in said)]
+    words += ["--trust-remote-code"] if service.trust_remote_code and not model else []
+    words += ["--allow-pickle"] if service.allow_pickle and not model else []
+    words += more
+    words += ["--", *kept] if kept else []
+    return " ".join(["selfhost", *(shlex.quote(word) for word in words if word)])
+
+
+def _model(service: Service) -> str:
+    """Empty when nobody named one: the same command chooses it again."""
+    return service.model if service.origins.get("model") is None else ""
+
+
+def _said(service: Service) -> Iterator[tuple[str, list[str]]]:
+    """Each option as it was typed."""
+    for field, origin in service.origins.items():
+        if field != "model" and origin.startswith("--"):
+            yield field, origin.split(" ", 1)
+
+
+def _without(engine_args: list[str], names: tuple[str, ...]) -> list[str]:
+    if not names or not engine_args:
+        return engine_args
+    given = read(engine_args, vocabulary=Vocabulary.load())
+    return [token for flag in given if flag.name not in names for token in flag.tokens]
