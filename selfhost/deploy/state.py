@@ -67,6 +67,7 @@ class State:
         """What the engine that is about to start is for; before that, neither file changes."""
         from selfhost.plan.to_json import to_json
 
+        self.service(), self.plan()  # damaged ones are set aside, not written over
         self._write("service", {"schema": "selfhost.service/1", "service": asdict(service)})
         self._write("plan", to_json(plan))
 

@@ -117,6 +117,8 @@ def _steps(run: Run, *, command: str) -> Result:
     ensure_key(run.state.key_file)
     seen = apply.wanted(run, runtime)
     if seen is not None:
+        if run.state.plan() is None or run.state.service() is None:  # lost meanwhile; the engine's own are these
+            run.state.write_wanted(run.gathered.service, run.plan)
         found, kept = smoke.quick(run, seen)
         if kept is not None:
             for name in ("apply", "wait", "smoke"):

@@ -102,7 +102,7 @@ class ProcessRuntime:
         keepers = members.keepers(folder.deployment)
         forced = False
         if keepers:
-            write_atomic(folder.stop, json.dumps({"grace_s": grace_s}) + "\n")
+            _tell_grace(folder.stop, grace_s)
             for keeper in keepers:
                 processes.send(keeper, signal.SIGTERM)
             _wait_gone(keepers, timeout_s=grace_s + KEEPER_SLACK_S)
@@ -186,6 +186,14 @@ def _keeper_environment(user: Mapping[str, str], deployment: Path) -> dict[str, 
     """The engine's environment plus the mark of a keeper, and where to import the keeper from."""
     here = Path(selfhost.__file__).parent.parent
     return {**engine_environment(user), members.KEEPER: str(deployment), "PYTHONPATH": str(here)}
+
+
+def _tell_grace(path: Path, grace_s: float) -> None:
+    """How long the keeper may wait; on a full disk it uses its own figure, and the engine is ended all the same."""
+    try:
+        write_atomic(path, json.dumps({"grace_s": grace_s}) + "\n")
+    except OSError:
+        return
 
 
 def _wait_gone(keepers: tuple[ProcessRef, ...], *, timeout_s: float) -> None:

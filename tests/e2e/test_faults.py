@@ -1,5 +1,6 @@
 """What a person's machine does to `up`: taken ports, two at once, dying engines, damage, interrupts, no room."""
 
+import fcntl
 import json
 import os
 import shutil
@@ -74,7 +75,8 @@ def test_an_engine_killed_while_serving_is_reported_and_started_again(warm_world
     (pid,) = world.engines()
     os.kill(pid, signal.SIGKILL)
     assert settle(lambda: world.status()["state"] == "failed")
-    assert "signal 9" in world.status()["health"]
+    assert "SIGKILL" in world.status()["health"]
+    assert f"--name {world.name}" in world.status()["health"]
     assert world.up().returncode == 0
     assert world.engines() not in ([], [pid])
 
@@ -215,3 +217,147 @@ def test_two_deployments_started_at_once_in_two_homes_do_not_take_each_other_for
     assert [command.returncode for command in commands] == [0, 0, 0], [err[-800:] for _, err in ends]
     addresses = {json.loads(out)["base_url"] for out, _ in ends}
     assert len(addresses) == 3
+
+
+def test_an_interrupt_before_anything_was_touched_leaves_the_running_engine_alone(warm_world):
+    world = warm_world()
+    assert world.up().returncode == 0
+    before = world.engines()
+    turn = world.base / "state" / "selfhost" / "devices" / "cpu.lock"
+    with turn.open("r+") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        second = world.start(*world.up_words("--context", "512"))
+        assert settle(lambda: (world.folder / "bundle" / "serve.sh").read_text().count("512") > 0, timeout_s=60)
+        time.sleep(1.0)
+        os.kill(second.pid, signal.SIGINT)
+        _, err = second.communicate(timeout=60)
+    assert second.returncode == 130
+    assert "goes on" in err
+    assert world.engines() == before
+    assert world.status()["state"] == "ready"
+
+
+def test_a_plan_that_never_started_does_not_replace_what_status_and_down_know(warm_world):
+    world = warm_world()
+    assert world.up().returncode == 0
+    url = world.status()["url"]
+    refused = world.up("--context", "1024", "--", "--api-key", "k")
+    assert refused.returncode == 2
+    port = int(url.rsplit(":", 1)[1].split("/")[0])
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        assert world.up("--port", str(other.getsockname()[1])).returncode == 4
+    found = world.status()
+    assert (found["state"], found["url"]) == ("ready", url)
+    assert not found["checked"].startswith("stale")
+    assert json.loads(world.run("down", world.name, "--json").stdout)["port"] == port
+
+
+def test_a_key_that_was_removed_or_changed_converges(warm_world):
+    world = warm_world()
+    assert world.up().returncode == 0
+    (world.folder / "key").unlink()
+    assert world.up().returncode == 0
+    assert (world.folder / "key").stat().st_mode & 0o777 == 0o600
+    (world.folder / "key").write_text("sk-another\n")
+    assert world.up().returncode == 0
+    assert world.status()["state"] == "ready"
+
+
+def test_a_failed_check_is_not_kept_as_the_truth(warm_world):
+    world = warm_world(FAKE_ENGINE_FAULT="garbage")
+    assert world.up().returncode == 1
+    again = world.up("--json")
+    assert again.returncode == 1
+    assert json.loads(again.stdout)["fresh"] is True
+
+
+def test_the_same_folder_typed_in_two_ways_is_the_same_model_and_another_of_its_name_is_not(warm_world):
+    world = warm_world()
+    for parent in ("one", "two"):
+        shutil.copytree(REASONER, world.base / parent / "m")
+    assert world.run("up", "./one/m", "--device", "cpu").returncode == 0
+    assert world.run("up", str(world.base / "one" / "m"), "--device", "cpu").returncode == 0
+    assert len(world.engines()) == 1
+    other = world.run("up", "./two/m", "--device", "cpu")
+    assert other.returncode == 2
+    assert "CF010" in other.stderr
+    assert "--name m-2" in other.stderr
+    world.name = "m"
+
+
+def test_changed_weights_are_noticed_and_the_engine_is_started_again(warm_world):
+    world = warm_world()
+    shutil.copytree(REASONER, world.base / "m")
+    words = ("up", str(world.base / "m"), "--name", world.name, "--device", "cpu", "--json")
+    assert world.run(*words).returncode == 0
+    before = world.engines()
+    weights = world.base / "m" / "model.safetensors"
+    data = bytearray(weights.read_bytes())
+    data[-1] ^= 1
+    weights.write_bytes(data)
+    again = world.run(*words)
+    assert json.loads(again.stdout)["fresh"] is True
+    assert world.engines() != before
+
+
+def test_up_with_only_a_name_goes_on_with_the_model_of_that_deployment(warm_world):
+    world = warm_world()
+    assert world.up().returncode == 0
+    again = world.run("up", "--name", world.name, "--device", "cpu", "--json")
+    assert again.returncode == 0
+    assert json.loads(again.stdout)["fresh"] is False
+
+
+def test_a_state_folder_without_rights_or_room_is_no_bug_of_ours_and_down_still_works(warm_world, tmp_path):
+    small = tmp_path / "small"
+    small.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=600k", "tmpfs", str(small)]).returncode != 0:
+        pytest.skip("mounting a tmpfs needs root")
+    world = warm_world(XDG_STATE_HOME=str(small / "state"))
+    try:
+        started = world.up()
+        assert started.returncode == 0, started.stderr[-2000:]
+        fill(small)
+        refused = world.up("--context", "512")
+        assert refused.returncode == 4, refused.stderr[-2000:]
+        assert "is full" in refused.stderr
+        assert "Traceback" not in refused.stderr
+        done = world.down()
+        assert done.returncode == 0, done.stderr[-2000:]
+        assert world.processes() == {}
+    finally:
+        if world.processes():
+            world.end()
+        subprocess.run(["umount", "-l", str(small)], check=True)
+
+
+def fill(folder: Path) -> None:
+    """Until not one byte fits; unbuffered, so that nothing is left to be written at the end."""
+    with (folder / "filler").open("wb", buffering=0) as stream:
+        for size in (4096, 1):
+            try:
+                while stream.write(b"x" * size):
+                    pass
+            except OSError:
+                continue
+
+
+def test_folders_that_are_not_ours_and_files_that_are_no_text_harm_nobody(warm_world):
+    world = warm_world()
+    assert world.up().returncode == 0
+    junk = world.folder.parent / "My Backup"
+    junk.mkdir()
+    (junk / "plan.json").write_text("{}")
+    (world.folder / "plan.json").write_bytes(b"\xff\xfe\x00nonsense")
+    assert world.status()["state"] in ("ready", "not answering")
+    assert world.up().returncode == 0
+    assert world.status()["state"] == "ready"
+    assert world.down().returncode == 0
+    assert (junk / "plan.json").exists()
+
+
+def test_a_refused_up_leaves_no_deployment_behind(warm_world):
+    world = warm_world()
+    done = world.run("up", "qwen3-32b", "--device", "cpu", "--name", world.name)
+    assert done.returncode in (1, 4)
+    assert world.status() == {}
