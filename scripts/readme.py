@@ -1,5 +1,6 @@
 """Run the README's session for real and put its output between the markers. Needs minutes the first time."""
 
+import json
 import os
 import re
 import subprocess
@@ -8,46 +9,51 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
-NAME = "smollm2-135m"
-CURL_LIMIT = 400
+CURL_LIMIT = 420
+QUESTION = "What is the capital of France?"
 
 
-def session(shown: str, *argv: str, limit: int | None = None) -> str:
-    """One command and what it prints, with the home folder as `~`."""
-    env = {**os.environ, "NO_COLOR": "1", "COLUMNS": "110"}
-    done = subprocess.run(argv, capture_output=True, text=True, env=env, check=False)
+def run(*argv: str) -> str:
+    """What a person would see in a terminal: both streams, in the order of writing."""
+    env = {**os.environ, "NO_COLOR": "1", "COLUMNS": "110", "MAKEFLAGS": "--no-print-directory"}
+    done = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=env, cwd=ROOT)
     if done.returncode != 0:
-        sys.exit(f"{shown} ended with {done.returncode}:\n{done.stderr}")
-    text = (done.stderr + done.stdout).strip().replace(str(Path.home()), "~")
-    if limit is not None and len(text) > limit:
-        text = text[:limit] + "…"
-    return f"```console\n$ {shown}\n{text}\n```"
+        sys.exit(f"{' '.join(argv)} ended with {done.returncode}:\n{done.stdout}")
+    return done.stdout.strip()
 
 
-def put(text: str, name: str, block: str) -> str:
+def block(shown: str, text: str, *, limit: int | None = None) -> str:
+    clean = text.replace(str(Path.home()), "~").replace(str(ROOT), ".")
+    if limit is not None and len(clean) > limit:
+        clean = clean[:limit] + "…"
+    return f"```console\n$ {shown}\n{clean}\n```"
+
+
+def put(text: str, name: str, new: str) -> str:
     pattern = re.compile(rf"(<!-- session: {name} -->\n).*?(<!-- /session -->)", re.DOTALL)
-    found, count = pattern.subn(lambda m: m[1] + block + "\n" + m[2], text)
+    found, count = pattern.subn(lambda m: m[1] + new + "\n" + m[2], text)
     if count != 1:
         sys.exit(f"README.md has no place for the session `{name}`")
     return found
 
 
 def main() -> None:
-    selfhost = (sys.executable, "-m", "selfhost")
-    text = README.read_text()
-    text = put(text, "up", session("make up", *selfhost, "up", "--device", "cpu", "--yes", "--progress", "plain"))
-    key = Path.home() / f".local/state/selfhost/deployments/{NAME}/key.header"
-    body = f'{{"model": "{NAME}", "messages": [{{"role": "user", "content": "What is the capital of France?"}}]}}'
-    curl = ("curl", "-s", "http://127.0.0.1:8000/v1/chat/completions", "-H", f"@{key}", "-H",
-            "Content-Type: application/json", "-d", body)  # fmt: skip
-    shown = (
-        f"curl -s http://127.0.0.1:8000/v1/chat/completions -H @$HOME{str(key).removeprefix(str(Path.home()))} \\\n"
-        f"    -H 'Content-Type: application/json' -d '{body}'"
-    )
-    text = put(text, "curl", session(shown, *curl, limit=CURL_LIMIT))
-    text = put(text, "status", session("selfhost status", *selfhost, "status"))
-    text = put(text, "plan", session(f"selfhost plan {NAME}", *selfhost, "plan", NAME, "--device", "cpu"))
-    text = put(text, "down", session("selfhost down", *selfhost, "down", NAME))
+    selfhost = (str(Path(sys.executable).with_name("selfhost")),)
+    text = put(README.read_text(), "up", block("make up", run("make", "up")))
+    found = json.loads(run(*selfhost, "status", "--json"))["deployments"][0]
+    name, url = found["name"], found["url"]
+    header = f".local/state/selfhost/deployments/{name}/key.header"
+    body = json.dumps({"model": found["model"], "messages": [{"role": "user", "content": QUESTION}], "temperature": 0})
+    json_type = "Content-Type: application/json"
+    answer = run(
+        "curl", "-s", f"{url}/chat/completions", "-H", f"@{Path.home() / header}", "-H", json_type, "-d", body
+    )  # fmt: skip
+    shown = f"curl -s {url}/chat/completions -H @$HOME/{header} \\\n    -H '{json_type}' \\\n    -d '{body}'"
+    text = put(text, "curl", block(shown, answer, limit=CURL_LIMIT))
+    text = put(text, "status", block("selfhost status", run(*selfhost, "status")))
+    plan = run(*selfhost, "plan", found["model"], "--device", "cpu")
+    text = put(text, "plan", block(f"selfhost plan {found['model']} --device cpu", plan))
+    text = put(text, "down", block("selfhost down", run(*selfhost, "down", name)))
     README.write_text(text)
 
 
