@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 
 from selfhost.cli._context import Invocation, invocation_of
-from selfhost.cli._table import help_text
+from selfhost.cli._table import as_json, help_text
 from selfhost.core.errors import SelfhostError
 from selfhost.core.signals import Terminated, raised
 from selfhost.shapes.exit import ExitCode
@@ -40,8 +40,13 @@ def _dispatch(at_work: Invocation, argv: list[str]) -> int:
         case []:
             at_work.console.note(help_text())
             return ExitCode.INPUT
-        case ["--help"]:
+        case ["--help"] | ["help"]:
             at_work.console.result(help_text())
+            return ExitCode.OK
+        case ["help", *rest] if not rest[0].startswith("-"):
+            return _dispatch(at_work, [*rest, "--help"])
+        case ["--help" | "--version" | "help", "--json"] | ["--json", "--help" | "--version"]:
+            at_work.console.json(as_json())
             return ExitCode.OK
         case _:
             from selfhost.cli._group import call  # at use: typer is most of the start

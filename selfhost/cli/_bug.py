@@ -23,25 +23,28 @@ def report(bug: Exception, *, at_work: Invocation, argv: Sequence[str]) -> Bug:
     """Keep the trace and return the error that says where it is. With SELFHOST_DEBUG=1 the trace is printed too."""
     at_work.close()
     trace = "".join(traceback.format_exception(bug))
-    where = _keep(_page(trace, argv), folder=at_work.paths.traces)
-    if at_work.env.get("SELFHOST_DEBUG") == "1" or isinstance(where, OSError):
+    where = _keep(_page(trace, argv), at_work=at_work)
+    if at_work.env.get("SELFHOST_DEBUG") == "1" or isinstance(where, str):
         at_work.console.trace(trace)
     why = (
-        f"The trace could not be kept ({where.strerror or where}); it is printed above."
-        if isinstance(where, OSError)
+        f"The trace could not be kept ({where}); it is printed above."
+        if isinstance(where, str)
         else f"The full trace is in {_short(where, at_work.env.get('HOME', ''))}"
     )
     send = "report it with that trace and with what this prints about the machine:\nselfhost detect --json"
     return Bug(f"selfhost has a bug: {_name(bug)}", why=why, fix=(send,))
 
 
-def _keep(page: str, *, folder: Path) -> Path | OSError:
+def _keep(page: str, *, at_work: Invocation) -> Path | str:
+    """Where the page is, or why it could not be written."""
     page = page.encode(errors="backslashreplace").decode()  # argv may hold bytes that are no text
-    path = folder / f"{time.strftime('%Y-%m-%dT%H-%M-%S')}.log"
     try:
+        path = at_work.paths.traces / f"{time.strftime('%Y-%m-%dT%H-%M-%S')}.log"
         write_atomic(path, page)
     except OSError as refused:
-        return refused
+        return refused.strerror or str(refused)
+    except SelfhostError as homeless:
+        return homeless.what
     return path
 
 

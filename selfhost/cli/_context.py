@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from selfhost.core.console import Console
@@ -33,6 +34,7 @@ class Invocation:
         """Where events of this run go; `progress` is auto, tty, plain, json or quiet. Closed by `run` at the latest."""
         from selfhost.core.progress import Tty, choose  # at use: help and status show no progress
 
+        self.console.json_lines = progress == "json"
         asked = "quiet" if self.console.quiet and progress == "auto" else progress
         sink = choose(asked, self.console.err.stream, self.env)
         if isinstance(sink, Tty):
@@ -46,10 +48,11 @@ class Invocation:
 
 
 def invocation_of(argv: Sequence[str]) -> Invocation:
-    """Built before parsing, because a wrong option beside `--json` still gets its JSON document."""
+    """Built before parsing, because a wrong option beside `--json` or `--progress json` is still reported as JSON."""
     system = LocalSystem()
     own = list(argv[: argv.index("--")] if "--" in argv else argv)
     console = Console(sys.stdout, sys.stderr, system.env, json="--json" in own)
+    console.json_lines = "--progress=json" in own or ("--progress", "json") in pairwise(own)
     return Invocation(env=system.env, system=system, console=console)
 
 

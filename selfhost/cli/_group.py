@@ -59,7 +59,8 @@ def call(argv: list[str], *, at_work: Invocation) -> int:
     except typer.Exit as asked:
         return asked.exit_code
     except typer.TyperException as wrong:
-        raise translate(wrong) from wrong
+        called = " ".join(["selfhost", *argv[:1]]) if argv and argv[0] in COMMANDS else "selfhost"
+        raise translate(wrong, command=called) from wrong
     return ExitCode.OK if answer is None else int(answer)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from selfhost.core.columns import columns
 from selfhost.core.terminal import Terminal
+from selfhost.hosts.placement import refusal
 from selfhost.shapes.host import Accelerator, Fact, Host, Known, Support, Unknown
 from selfhost.shapes.units import format_bytes
 
@@ -34,28 +35,39 @@ def lines(host: Host, terminal: Terminal) -> Iterator[str]:
 def summary(host: Host) -> str:
     total = len(host.accelerators)
     if not total:
-        return "no accelerator found; the CPU can serve small models"
-    return f"{len(host.usable_accelerators)} of {total} {'accelerator' if total == 1 else 'accelerators'} usable"
+        return "no accelerator found; " + _cpu_remark(host)
+    started_on = sum(refusal(host, card) is None for card in host.accelerators)
+    by_us = " by this version" if started_on < len(host.usable_accelerators) else ""
+    return f"{started_on} of {total} {'accelerator' if total == 1 else 'accelerators'} usable{by_us}"
+
+
+def _cpu_remark(host: Host) -> str:
+    unknown = [
+        word
+        for word, fact in (("cores", host.cpu.cores), ("memory", host.memory.available))
+        if isinstance(fact, Unknown)
+    ]
+    if unknown:
+        return f"the CPU's {' and '.join(unknown)} {'is' if unknown == ['memory'] else 'are'} unknown"
+    return "the CPU can serve small models"
 
 
 def _cards(host: Host, terminal: Terminal) -> list[str]:
     if not host.accelerators:
         return ["   no accelerator on the PCI bus" if host.pci else "   no accelerator"]
     head = tuple(terminal.paint("dim", word) for word in ("#", "accelerator", "memory", "arch", "state"))
-    rows = [(str(card.index), card.name, _memory(card), _text(card.arch), _state(card)) for card in host.accelerators]
+    rows = [
+        (str(card.index), card.name, _memory(card), _text(card.arch), *_state(host, card)) for card in host.accelerators
+    ]
     return [f"   {line}" for line in columns([head, *rows])]
 
 
-def _state(card: Accelerator) -> str:
-    """The first of present, openable, usable that is not so, in a clause."""
-    if card.support is Support.UNSUPPORTED:
-        return f"not for engines: {card.support_reason}"
-    for fact, no in ((card.present, "not present"), (card.openable, "not openable"), (card.usable, "not usable")):
-        if isinstance(fact, Unknown):
-            return f"unknown: {fact.reason}"
-        if not fact.value:
-            return f"seen; {no} ({fact.how})"
-    return "usable" if card.support is Support.SUPPORTED else f"unknown: {card.support_reason}"
+def _state(host: Host, card: Accelerator) -> tuple[str, ...]:
+    """What `up` would do with this card, in a clause, and the id of why not."""
+    refused = refusal(host, card)
+    if refused is not None:
+        return refused.short, refused.id
+    return ("usable",) if card.support is Support.SUPPORTED else (f"usable, but {card.support_reason}",)
 
 
 def _memory(card: Accelerator) -> str:
@@ -67,7 +79,7 @@ def _memory(card: Accelerator) -> str:
 
 def _cores(host: Host) -> str:
     if isinstance(host.cpu.cores, Unknown):
-        return str(host.cpu.cores_online)
+        return str(host.cpu.cores_online or "unknown")
     usable = f"{host.cpu.cores.value:g}"
     online = str(host.cpu.cores_online)
     return usable if usable == online else f"{usable} of {online}"

@@ -1,6 +1,7 @@
 """The options that say what is to be served, shared by `up` and `plan`, and the Service they make."""
 
 import shlex
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -8,12 +9,13 @@ from typing import Annotated, Any
 import typer
 
 from selfhost.cli._context import Invocation
+from selfhost.cli._numbers import short, whole
 from selfhost.core.errors import InputError
 from selfhost.shapes.service import Service
 
 
-def _option(name: str, help: str, metavar: str) -> Any:
-    return typer.Option(name, metavar=metavar, help=help, show_default=False)
+def _option(name: str, help: str, metavar: str, parser: Callable[[str], int] | None = None) -> Any:
+    return typer.Option(name, metavar=metavar, help=help, show_default=False, parser=parser)
 
 
 ModelArgument = Annotated[
@@ -25,9 +27,14 @@ ModelArgument = Annotated[
         show_default=False,
     ),
 ]
-Port = Annotated[int | None, _option("--port", "Obeyed or refused; without it the first free one from 8000 on.", "N")]
-Context = Annotated[int | None, _option("--context", "Tokens of one request, prompt and answer together.", "TOKENS")]
-Concurrency = Annotated[int | None, _option("--concurrency", "Requests that run at the same time.", "N")]
+Port = Annotated[
+    int | None, _option("--port", "Obeyed or refused; without it the first free one from 8000 on.", "N", whole)
+]
+Context = Annotated[
+    int | None,
+    _option("--context", "Tokens of one request, prompt and answer together; 32k is 32,000.", "TOKENS", short),
+]
+Concurrency = Annotated[int | None, _option("--concurrency", "Requests that run at the same time.", "N", short)]
 Reasoning = Annotated[str | None, _option("--reasoning", "on, off, budget=N or effort=low|medium|high.", "MODE")]
 Precision = Annotated[str | None, _option("--precision", "Of the weights: auto, bf16, fp32, fp8.", "P")]
 KvCache = Annotated[str | None, _option("--kv-cache", "Of the KV cache: auto, bf16, fp8.", "P")]

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from selfhost import __version__
 from selfhost.core.columns import columns
 from selfhost.core.errors import InputError
 
@@ -40,6 +41,12 @@ GLOBAL_OPTIONS: Final = (
 def help_text() -> str:
     """The help of `selfhost` itself: panels of commands, then the options of all of them."""
     return "\n".join(_help_lines())
+
+
+def as_json() -> dict[str, object]:
+    """What `--help` and `--version` say, for programs."""
+    commands = [{"name": name, "panel": row.panel, "help": row.help} for name, row in COMMANDS.items()]
+    return {"schema": "selfhost.commands/1", "ok": True, "version": __version__, "commands": commands}
 
 
 def unknown(name: str) -> InputError:

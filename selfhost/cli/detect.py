@@ -7,6 +7,7 @@ import typer
 
 from selfhost.cli._context import Invocation, invocation
 from selfhost.cli._options import Json
+from selfhost.core.errors import EnvironmentMissing
 from selfhost.core.system import System
 
 From = Annotated[
@@ -23,14 +24,22 @@ def command(context: typer.Context, snapshot: From = None, json: Json = False) -
 
     at_work = invocation(context)
     system = _eyes(at_work, snapshot)
-    disks = ("/",) if snapshot else ("/", str(at_work.paths.cache), str(at_work.paths.state))
-    host = detect(system, disk_paths=disks)
+    host = detect(system, disk_paths=("/",) if snapshot else ("/", *_own_folders(at_work)))
     if json:
         at_work.console.json(to_json(host))
         return
     at_work.console.result("\n".join(lines(host, at_work.console.out)))
     at_work.console.note(f"\n{summary(host)}")
     at_work.console.note("  → selfhost plan        what would be served here, and why")
+
+
+def _own_folders(at_work: Invocation) -> tuple[str, ...]:
+    """None for a user without a home: what the machine is can be seen all the same."""
+    try:
+        paths = at_work.paths
+    except EnvironmentMissing:
+        return ()
+    return str(paths.cache), str(paths.state)
 
 
 def _eyes(at_work: Invocation, snapshot: Path | None) -> System:

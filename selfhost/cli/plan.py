@@ -33,7 +33,8 @@ def command(
     """What `up` would do, each decision with its reason. Exit 0: fits, 1: does not, 3: too close to call."""
     from selfhost.cli._work import workplace
     from selfhost.deploy.gather import plan_for
-    from selfhost.plan.describe import EXIT, describe, next_command
+    from selfhost.plan.describe import EXIT, describe
+    from selfhost.plan.fit import next_steps
     from selfhost.plan.to_json import to_json
 
     at_work = invocation(context)
@@ -48,5 +49,6 @@ def command(
         at_work.console.json(to_json(gathered.plan))
     else:
         at_work.console.result(describe(gathered.plan, explain=explain, chosen=gathered.model_reason))
-        at_work.console.note(f"  → {next_command(gathered.plan, service)}")
+        for step in next_steps(gathered.plan, service):
+            at_work.console.note("  → " + step.replace("\n", "\n      "))
     return EXIT[gathered.plan.verdict]

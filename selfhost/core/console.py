@@ -51,6 +51,8 @@ class Console:
         self._stdin = sys.stdin if stdin is None else stdin
         self._live: LiveLine | None = None
         self._document_written = False
+        self.json_lines = False
+        """Set with `--progress json`: stderr then holds one JSON object a line, and no prose."""
         self.json_asked = json
         self.quiet = quiet
         self.recolour(color)
@@ -74,13 +76,15 @@ class Console:
         self.result(json_module.dumps(obj, ensure_ascii=not self.out.utf8))
 
     def note(self, text: str) -> None:
-        """A remark on stderr; silent with --quiet."""
-        if not self.quiet:
+        """A remark on stderr; silent with --quiet, and among JSON lines."""
+        if not (self.quiet or self.json_lines):
             self._remark(text)
 
     def error(self, error: SelfhostError) -> None:
         """An error for people on stderr, and with --json as a document on stdout, if there was none yet."""
-        if not (self.json_asked and self.quiet):
+        if self.json_lines:
+            self._line(error_document(error))
+        elif not (self.json_asked and self.quiet):
             place = f"{spot}: " if (spot := _spot(error.place)) and spot not in error.what else ""
             head = self._head("error", error.id, place + clean(error.what))
             self._remark("\n".join((head, *self._body(error.why, error.evidence, error.fix, RunOn.HERE))))
@@ -90,6 +94,8 @@ class Console:
     def interrupted(self, code: ExitCode) -> ExitCode:
         """Say that the run was ended from outside, and return `code`. Never raises: the process is on its way out."""
         what = "interrupted" if code is ExitCode.INTERRUPTED else "ended by a signal"
+        if self.json_lines:
+            self._line(_document("", what, code))
         self.note(what)
         if self.json_asked and not self._document_written:
             try:
@@ -100,11 +106,17 @@ class Console:
 
     def trace(self, text: str) -> None:
         """The trace of our own bug, on stderr, as it is."""
-        self._remark(text.rstrip("\n"))
+        if self.json_lines:
+            self._line({"schema": "selfhost.trace/1", "text": text})
+        else:
+            self._remark(text.rstrip("\n"))
 
     def finding(self, finding: Finding) -> None:
         """One finding on stderr; `path:line:` first, so that editors make it a link."""
-        self._remark(self.render(finding))
+        if self.json_lines:
+            self._line({"schema": "selfhost.finding/1", **finding.to_json()})
+        else:
+            self._remark(self.render(finding))
 
     def render(self, finding: Finding, *, terminal: Terminal | None = None) -> str:
         """A finding as text for `terminal` (stderr when not named), for commands whose result it is."""
@@ -116,7 +128,8 @@ class Console:
     @property
     def may_ask(self) -> bool:
         """Whether somebody is there to answer."""
-        return may_ask(stdin_is_tty=is_tty(self._stdin), stderr_is_tty=self.err.is_tty, json=self.json_asked)
+        for_programs = self.json_asked or self.json_lines
+        return may_ask(stdin_is_tty=is_tty(self._stdin), stderr_is_tty=self.err.is_tty, json=for_programs)
 
     def confirm(self, question: str, *, yes: bool, command: str = "") -> bool:
         """Put a yes-or-no question; no is the default. Raises InputError where nobody can answer.
@@ -125,17 +138,23 @@ class Console:
         """
         if yes:
             return True
-        stdin_is_tty = is_tty(self._stdin)
-        if not may_ask(stdin_is_tty=stdin_is_tty, stderr_is_tty=self.err.is_tty, json=self.json_asked):
+        if not self.may_ask:
             raise InputError(
                 f"this needs an answer: {question}",
-                why="There is no terminal to ask on." if not self.json_asked else "With --json nothing is asked.",
+                why=self._why_not_asked(),
                 fix=(f"agree beforehand:\n{_agreed(command)}" if command else "agree beforehand with --yes",),
                 id="CF094",
             )
         with self._room():
             self.err.write(f"{question} [y/N] ")
             return self._stdin.readline().strip().lower() in ("y", "yes")
+
+    def _why_not_asked(self) -> str:
+        option = "--json" if self.json_asked else "--progress json" if self.json_lines else ""
+        return f"With {option} nothing is asked." if option else "There is no terminal to ask on."
+
+    def _line(self, document: Mapping[str, object]) -> None:
+        self._remark(json_module.dumps(document, ensure_ascii=not self.err.utf8))
 
     def _remark(self, text: str) -> None:
         try:

@@ -18,7 +18,10 @@ _MAX_LINKS = 40  # the kernel's own limit, path_resolution(7)
 
 
 class Recorded:
-    """Implements System over a snapshot. Every key may be missing, parent directories are implied."""
+    """Implements System over a snapshot. Every key may be missing, in a file all but `schema`.
+
+    Parent directories are implied.
+    """
 
     def __init__(self, snapshot: Mapping[str, Any]) -> None:
         _check(snapshot, "this snapshot")
@@ -53,6 +56,8 @@ class Recorded:
                 id="CF041",
             ) from error
         _check(snapshot, str(path))
+        if "schema" not in snapshot:
+            raise _no_snapshot(str(path), f"It names no `schema`; that of a snapshot is {SCHEMA}.")
         return cls(snapshot)
 
     @property
@@ -193,14 +198,13 @@ def _check(snapshot: object, name: str) -> None:
     """Raise InputError unless `snapshot` has the form of schema 1; all its faults at once."""
     schema = snapshot.get("schema", SCHEMA) if isinstance(snapshot, Mapping) else ""
     if schema != SCHEMA:
-        newer = re.fullmatch(r"selfhost\.snapshot/(\d+)", str(schema))
+        if not re.fullmatch(r"selfhost\.snapshot/(\d+)", str(schema)):
+            raise _no_snapshot(name, f"Its `schema` is not {SCHEMA}.")
         raise InputError(
-            f"{name} has schema {schema}, this version reads {SCHEMA}"
-            if newer
-            else f"{name} is not a snapshot of a machine",
-            why="A later selfhost wrote it." if newer else f"Its `schema` is not {SCHEMA}.",
+            f"{name} has schema {schema}, this version reads {SCHEMA}",
+            why="A later selfhost wrote it.",
             fix=("read it with the version that wrote it, or look at this machine:\nselfhost detect",),
-            id="CF042" if newer else "CF041",
+            id="CF042",
         )
     faults = _faults(cast("Mapping[str, Any]", snapshot))
     if faults:
@@ -211,6 +215,15 @@ def _check(snapshot: object, name: str) -> None:
             fix=("name a whole snapshot, or leave --from out to look at this machine:\nselfhost detect",),
             id="CF043",
         )
+
+
+def _no_snapshot(name: str, why: str) -> InputError:
+    return InputError(
+        f"{name} is not a snapshot of a machine",
+        why=why,
+        fix=("name a snapshot, or leave --from out to look at this machine:\nselfhost detect",),
+        id="CF041",
+    )
 
 
 def _faults(snapshot: Mapping[str, Any]) -> list[str]:

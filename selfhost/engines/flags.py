@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from selfhost.core.errors import InputError
+from selfhost.core.redact import mask
 from selfhost.core.table import read_table
 
 _NEGATIVE_NUMBER = re.compile(r"-\d[\d.]*\Z")
@@ -20,6 +21,8 @@ class Flag:
     aliases: tuple[str, ...] = ()
     boolean: bool = False
     moves_memory: bool = False
+    planned: bool = False
+    """selfhost gives it itself, with some models or on some machines."""
     displaces: tuple[str, ...] = ()
     """Planned flags that lose their meaning beside this one."""
 
@@ -87,7 +90,7 @@ def read(extra: Sequence[str], *, vocabulary: Vocabulary) -> tuple[Given, ...]:
             groups[-1].append(token)
         else:
             raise InputError(
-                f"`{token}` stands before any engine flag",
+                f"`{mask(token)}` stands before any engine flag",
                 why="Everything behind `--` goes to the engine, whose model selfhost has already named.",
                 fix=("write flags only:\nselfhost up MODEL -- --max-num-seqs 8",),
                 id="PL066",
@@ -112,7 +115,7 @@ def _given(group: list[str], *, vocabulary: Vocabulary) -> Given:
     if known and known.boolean and not dot:
         if equals or values:
             raise InputError(
-                f"`{name}` is a switch and takes no value, but `{' '.join(group)}` gives one",
+                f"`{name}` is a switch and takes no value, but `{mask(' '.join(group))}` gives one",
                 why="The engine's parser would take the word behind it for another flag and stop.",
                 fix=(
                     f"switch it on:\nselfhost up MODEL -- {name}",

@@ -92,7 +92,7 @@ def count(text: str) -> int | None:
         number = float(digits)
     except ValueError:
         return None
-    return int(number * factor) if number >= 0 else None
+    return int(number * factor) if 0 <= number < 1e15 else None
 
 
 def _planned(launch: Launch) -> Pairs:

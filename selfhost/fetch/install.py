@@ -75,7 +75,7 @@ class Installation:
         """Create the environment and install the build's exact requirements. Raises EnvironmentMissing."""
         self._open_log()
         self._progress.now("creating the environment")
-        done = self._run([sys.executable, "-m", "venv", str(self.folder)], timeout_s=CREATE_S)
+        done = self._run([sys.executable, "-I", "-m", "venv", str(self.folder)], timeout_s=CREATE_S)
         if not done.ok:
             raise self._errors.no_venv(done)
         wanted = [f"{self.build.distribution}=={self.build.version}", *self.build.requirements]

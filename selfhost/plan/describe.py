@@ -3,11 +3,9 @@
 import textwrap
 from collections.abc import Sequence
 
-from selfhost.plan.command_line import command_line
 from selfhost.plan.origin import SELFHOST
 from selfhost.shapes.exit import ExitCode
 from selfhost.shapes.plan import Decision, EnforcedBy, MemoryPlan, Plan, Verdict
-from selfhost.shapes.service import Service
 from selfhost.shapes.units import GIB, format_bytes, format_tokens
 
 _ALWAYS = (
@@ -40,13 +38,6 @@ def describe(plan: Plan, *, explain: bool = False, chosen: str = "") -> str:
         blocks.append(_differs(plan))
     blocks.append(closing(plan))
     return "\n\n".join(blocks)
-
-
-def next_command(plan: Plan, service: Service) -> str:
-    """What to do next, ready to paste."""
-    if plan.verdict is Verdict.DOES_NOT_FIT:
-        return command_line("plan", service, "--explain")
-    return command_line("up", service)
 
 
 def closing(plan: Plan) -> str:

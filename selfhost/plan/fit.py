@@ -1,4 +1,4 @@
-"""What to do when a model does not fit: the arithmetic, and ways out that were computed."""
+"""What to do after a plan; when the model does not fit, the arithmetic and ways out that were computed."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,7 @@ from selfhost.plan.context import LEAST_USEFUL
 from selfhost.plan.describe import precision_words
 from selfhost.plan.memory.vllm import kv_bytes_per_token
 from selfhost.shapes.host import Known
-from selfhost.shapes.plan import MemoryPlan, Plan
+from selfhost.shapes.plan import MemoryPlan, Plan, Verdict
 from selfhost.shapes.precision import PLAIN
 from selfhost.shapes.service import Service
 from selfhost.shapes.units import format_bytes, format_tokens
@@ -32,6 +32,14 @@ def refusal(plan: Plan, service: Service) -> DoesNotFit:
         fix=tuple(_ways_out(plan, service)) or (f"see the arithmetic:\n{command_line('plan', service, '--explain')}",),
         id="PL001",
     )
+
+
+def next_steps(plan: Plan, service: Service) -> tuple[str, ...]:
+    """What to do next, in the order to try; commands to paste stand on lines of their own."""
+    if plan.verdict is not Verdict.DOES_NOT_FIT:
+        return (command_line("up", service),)
+    explain = f"see the arithmetic:\n{command_line('plan', service, '--explain')}"
+    return (*_ways_out(plan, service), explain)
 
 
 def _ways_out(plan: Plan, service: Service) -> Iterator[str]:

@@ -1,14 +1,20 @@
 """What the user passes on to the engine, as far as it changes what is decided here."""
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from selfhost.core.errors import InputError
+from selfhost.core.redact import is_secret, mask
 from selfhost.engines import vllm
 from selfhost.engines.base import engine
+from selfhost.engines.flags import Vocabulary
 from selfhost.shapes.plan import Decision, Evidence, ReasoningPlan
 from selfhost.shapes.service import ReasoningMode
 
+_FLAG = re.compile(r"--?[A-Za-z][\w.-]*")
+_SEEN = "Every user of this machine can read a command line, and it would be kept in the deployment's files."
 _BEHAVIOUR = (
     "--quantization",
     "--quantization-config",
@@ -54,9 +60,11 @@ class PassedOn:
 
     @classmethod
     def of(cls, engine_name: str, extra: tuple[str, ...]) -> "PassedOn":
-        """Read `extra` as the engine does. Raises InputError for what contradicts an allocation."""
+        """Read `extra` as the engine does. Raises InputError for what contradicts an allocation, and for secrets."""
         module = engine(engine_name)
-        return cls(flags=module.overridden(extra), moving=module.moves_memory(extra))
+        flags = module.overridden(extra)
+        _refuse_secrets(extra)
+        return cls(flags=flags, moving=module.moves_memory(extra))
 
     def text(self, name: str) -> str | None:
         return self.flags.get(name)
@@ -106,7 +114,12 @@ class PassedOn:
         )
 
     def _reason(self, name: str) -> str:
-        reason = "passed on to the engine as it is; it replaces what selfhost planned there"
+        known = Vocabulary.load().flag(name)
+        reason = "passed on to the engine as it is"
+        if known is None:
+            reason += "; selfhost does not know this flag"
+        elif known.planned:
+            reason += "; it counts before selfhost's own choice"
         if name not in self.moving:
             return reason
         counted = "the memory was computed with it" if name in COUNTED else "what it does to memory is not computed"
@@ -124,6 +137,39 @@ class PassedOn:
         if switch is None or not plan.can_think:
             return plan
         return replace(plan, mode=ReasoningMode.ON if switch else ReasoningMode.OFF)
+
+
+def _refuse_secrets(extra: tuple[str, ...]) -> None:
+    """Raise InputError for a flag named like a secret, or a value that is one: it would be in `ps` and in our files.
+
+    The value itself is in no word of this error.
+    """
+    for token in extra:
+        name = token.partition("=")[0]
+        if _names_a_secret(name):
+            raise InputError(
+                f"`{name}` hands a secret to the engine on its command line",
+                why=_SEEN,
+                fix=("leave it out; what the engine reads from a file or a variable is safer",),
+                id="PL070",
+            )
+        if mask(token) != token:
+            raise InputError(
+                f"a word behind `--` holds a secret: `{mask(token)}`",
+                why=_SEEN,
+                fix=("leave it out, or name a file that holds it if the engine can read one",),
+                id="PL070",
+            )
+
+
+def _names_a_secret(flag: str) -> bool:
+    """By every part of a dotted name, or as a log would be masked; `api_key` looks like one with a word before it."""
+    if not _FLAG.fullmatch(flag):
+        return False
+    written = f"{flag.replace('_', '-')} ........"
+    if mask(written) != written:
+        return True
+    return any(is_secret(f"its_{part}") for part in flag.lstrip("-").replace("-", "_").split("."))
 
 
 def _written(name: str, value: str) -> str:
