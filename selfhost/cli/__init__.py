@@ -43,10 +43,15 @@ def _dispatch(at_work: Invocation, argv: list[str]) -> int:
         case ["--help"] | ["help"]:
             at_work.console.result(help_text())
             return ExitCode.OK
-        case ["help", *rest] if not rest[0].startswith("-"):
-            return _dispatch(at_work, [*rest, "--help"])
         case ["--help" | "--version" | "help", "--json"] | ["--json", "--help" | "--version"]:
             at_work.console.json(as_json())
+            return ExitCode.OK
+        case ["help", *rest]:
+            return _dispatch(at_work, [*rest, "--help"])
+        case ["status"] | ["status", "--json"]:  # scripts and prompts ask it often, and it has no option to parse
+            from selfhost.cli._status import answer
+
+            answer(at_work, name=None, json="--json" in argv)
             return ExitCode.OK
         case _:
             from selfhost.cli._group import call  # at use: typer is most of the start

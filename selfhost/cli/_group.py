@@ -59,7 +59,7 @@ def call(argv: list[str], *, at_work: Invocation) -> int:
     except typer.Exit as asked:
         return asked.exit_code
     except typer.TyperException as wrong:
-        called = " ".join(["selfhost", *argv[:1]]) if argv and argv[0] in COMMANDS else "selfhost"
+        called = " ".join(["selfhost", *[word for word in argv if word in COMMANDS][:1]])
         raise translate(wrong, command=called) from wrong
     return ExitCode.OK if answer is None else int(answer)
 

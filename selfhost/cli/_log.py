@@ -1,10 +1,17 @@
-"""The log that `explain` was pointed at: a file, stdin, or a deployment's."""
+"""The log that `explain` was pointed at: anything that can be read, stdin, or a deployment's."""
 
 import codecs
+import errno
+import io
+import os
 import re
+import shlex
+import stat
 import sys
+from collections import deque
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import BinaryIO
 
 from selfhost.core.errors import EnvironmentMissing, InputError
 from selfhost.core.names import check_name
@@ -17,6 +24,7 @@ HEAD_BYTES = 64 * 2**20
 TAIL_BYTES = 192 * 2**20
 """Of a larger log its beginning, where a start tells about itself, and its end, where it died."""
 
+CHUNK_BYTES = 2**20
 LAST_LINES = 5
 _ID = re.compile(r"[A-Z]{2}\d{3}", re.IGNORECASE)
 
@@ -27,6 +35,8 @@ class Log:
 
     path: str
     text: str
+    deployment: str = ""
+    """Whose log it is, when it is that of a deployment of ours."""
 
     def placed(self, finding: Finding) -> Finding:
         """`finding` with the name of this log before its line."""
@@ -48,19 +58,52 @@ class Log:
 def read(target: str, *, paths: Paths, system: LocalSystem) -> Log | None:
     """The log that `target` names; None when it is an id. A file wins over a deployment of its name."""
     if target == "-":
-        return Log(path="stdin", text=_decoded(sys.stdin.buffer.read()))
-    path = Path(target)
-    if path.is_file():
-        return Log(path=target, text=_decoded(_bytes_of(path)))
+        return Log(path="stdin", text=_decoded(_stdin()))
+    mode = _mode(target)
+    is_folder = mode is not None and stat.S_ISDIR(mode)
+    if mode is not None and not is_folder:
+        return Log(path=target, text=_decoded(_bytes_of(Path(target))))
     if _ID.fullmatch(target):
         return None
-    if "/" in target or path.is_dir():
-        what = "is a folder" if path.is_dir() else "does not exist"
+    if "/" in target or is_folder:
+        what = "is a folder" if is_folder else "does not exist"
         raise InputError(f"`{target}` {what}, expected an engine's log", fix=_WAYS, id="CF080")
     return _of_deployment(target, paths=paths, system=system)
 
 
 _WAYS = ("name a log file, a deployment, or an id:\nselfhost explain engine.log", "or pipe it in:\nselfhost explain -")
+
+
+def _mode(target: str) -> int | None:
+    """The kind of file behind `target`; None when there is none. Pipes, devices and `<(command)` are files too."""
+    try:
+        return Path(target).stat().st_mode
+    except PermissionError:
+        raise _forbidden(target) from None
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG):
+            return None
+        raise
+
+
+def _stdin() -> bytes:
+    """Raises InputError when nothing is connected there, as with `<&-`, which our own start turned into /dev/null."""
+    why = "It is closed, or leads to /dev/null."
+    try:
+        if sys.stdin is not None and not _is_nothing(sys.stdin.buffer):
+            return _ends(sys.stdin.buffer)
+    except (OSError, ValueError) as error:
+        why = f"{getattr(error, 'strerror', None) or error}."
+    raise InputError("there is nothing to read on stdin", why=why, fix=_WAYS, id="CF084")
+
+
+def _is_nothing(stream: BinaryIO) -> bool:
+    try:
+        handle = stream.fileno()
+    except io.UnsupportedOperation:  # no file behind it
+        return False
+    seen = os.fstat(handle)
+    return stat.S_ISCHR(seen.st_mode) and seen.st_rdev == Path(os.devnull).stat().st_rdev
 
 
 def _of_deployment(name: str, *, paths: Paths, system: LocalSystem) -> Log:
@@ -82,12 +125,14 @@ def _of_deployment(name: str, *, paths: Paths, system: LocalSystem) -> Log:
             fix=(f"start it:\nselfhost status {name}",),
             id="CF081",
         )
-    return Log(path=str(log), text=_decoded(_bytes_of(log)))
+    return Log(path=str(log), text=_decoded(_bytes_of(log)), deployment=name)
 
 
 def _bytes_of(path: Path) -> bytes:
     try:
         with path.open("rb") as stream:
+            if not path.is_file():
+                return _ends(stream)
             size = stream.seek(0, 2)
             stream.seek(0)
             if size <= HEAD_BYTES + TAIL_BYTES:
@@ -96,9 +141,26 @@ def _bytes_of(path: Path) -> bytes:
             stream.seek(size - TAIL_BYTES)
             return head + b"\n" + stream.read()
     except PermissionError:
-        raise EnvironmentMissing(
-            f"{path} may not be read", fix=(f"look at its owner and mode:\nls -l {path}",), id="CF083"
-        ) from None
+        raise _forbidden(str(path)) from None
+    except OSError as error:  # a socket, a device without a driver
+        raise InputError(f"`{path}` can't be read: {error.strerror}", fix=_WAYS, id="CF080") from None
+
+
+def _forbidden(path: str) -> EnvironmentMissing:
+    return EnvironmentMissing(
+        f"{path} may not be read", fix=(f"look at its owner and mode:\nls -ld {shlex.quote(path)}",), id="CF083"
+    )
+
+
+def _ends(stream: BinaryIO) -> bytes:
+    """Beginning and end of what can't be gone back in, never more in memory than of a file."""
+    head, tail, kept = stream.read(HEAD_BYTES), deque[bytes](), 0
+    while chunk := stream.read(CHUNK_BYTES):
+        tail.append(chunk)
+        kept += len(chunk)
+        while kept - len(tail[0]) >= TAIL_BYTES:
+            kept -= len(tail.popleft())
+    return head + b"".join(tail)
 
 
 def _decoded(data: bytes) -> str:

@@ -1,6 +1,7 @@
 """`selfhost explain`: the root cause in an engine's log, or the meaning of an id."""
 
-from typing import Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -8,6 +9,9 @@ from selfhost.cli._context import Invocation, invocation
 from selfhost.cli._options import Json
 from selfhost.shapes.exit import ExitCode
 from selfhost.shapes.finding import Finding, Report
+
+if TYPE_CHECKING:
+    from selfhost.cli._engine import Judged
 
 Target = Annotated[
     str, typer.Argument(metavar="LOG", help="A log file, - for stdin, a deployment's name, or an id such as EF005.")
@@ -27,9 +31,29 @@ def command(context: typer.Context, target: Target, exit_code: ExitStatus = None
     log = read(target, paths=at_work.paths, system=at_work.system)
     if log is None:
         return _rule(at_work, page(target), json=json)
+    if log.deployment:
+        from selfhost.cli._engine import judge
+
+        verdict = judge(log, at_work=at_work, exit_code=exit_code)
+        return _engine(at_work, verdict, json=json)
     found = [log.placed(finding) for finding in explain(log.text, exit_code=exit_code)]
     if not found:
         return _undecided(at_work, log.nothing_known(), json=json)
+    return _found(at_work, found, json=json)
+
+
+def _engine(at_work: Invocation, verdict: "Judged", *, json: bool) -> ExitCode:
+    """How an engine of ours fares, then why."""
+    if verdict.undecided is not None:
+        return _undecided(at_work, verdict.undecided, json=json)
+    if json:
+        at_work.console.json({**Report.of(verdict.causes).to_json(), "text": verdict.state})
+        return Report.of(verdict.causes).exit_code
+    at_work.console.result(verdict.state)
+    return _found(at_work, verdict.causes, json=False) if verdict.causes else ExitCode.OK
+
+
+def _found(at_work: Invocation, found: Sequence[Finding], *, json: bool) -> ExitCode:
     report = Report.of(found)
     if json:
         at_work.console.json(report.to_json())

@@ -71,7 +71,7 @@ def _damaged(path: Path, evidence: str, *, id: str, title: str) -> Finding:
         title=title,
         place=Place(path=str(kept)),
         evidence=evidence.splitlines()[0][:200] if evidence else "",
-        why=f"selfhost writes it whole or not at all, so something else changed it. {then}",
+        why=f"selfhost writes it whole or not at all: something else, or a version of another form, wrote it. {then}",
         fix=(f"nothing to do; to look at it:\nless {kept}",),
     )
 

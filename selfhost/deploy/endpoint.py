@@ -1,14 +1,21 @@
 """A deployment as an endpoint: where it answers, where its key lies, and whether its engine lives."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
+from selfhost.core.errors import Busy, EnvironmentMissing, SelfhostError
+from selfhost.core.lock import holder_of
 from selfhost.core.secret import ensure_key
-from selfhost.deploy.names import unknown
+from selfhost.deploy.names import again, unknown
 from selfhost.deploy.state import State
 from selfhost.deploy.workplace import Workplace
+from selfhost.runtimes.deployments import names
 from selfhost.runtimes.process import ProcessRuntime
 from selfhost.shapes.endpoint import Endpoint, Inspector, SecretRef
+from selfhost.shapes.host import Known
 from selfhost.shapes.plan import Plan
+
+LISTENS_S = 5.0
 
 
 class EngineInspector:
@@ -36,17 +43,60 @@ def describe_endpoint(plan: Plan, state: State) -> Endpoint:
         key=SecretRef(str(state.key_file)),
         reasoning=plan.reasoning,
         model_dir=plan.model.path,
+        chat=not (isinstance(plan.model.has_chat_template, Known) and not plan.model.has_chat_template.value),
     )
 
 
 def endpoint_of(work: Workplace, name: str) -> tuple[Endpoint, str, Inspector]:
-    """The endpoint of the deployment `name`, its key, and the eyes on its engine. Raises InputError."""
+    """The endpoint of the deployment `name`, its key, and the eyes on its engine.
+
+    Raises InputError for a name that was never started, EnvironmentMissing or Busy when nothing can answer there.
+    """
     state = State(work.paths, name, say=work.say)
-    plan = state.plan()
+    plan, busy = state.plan(), holder_of(state.lock_file)
+    starts = busy is not None and " up" in str(busy.get("command"))
     if plan is None:
-        raise unknown(work.paths, name)
+        raise _starting(name, busy) if starts else _without_plan(work, state)
     runtime = ProcessRuntime(work.paths, work.system)
     seen = runtime.inspect(name)
-    if seen.alive and seen.port is not None:
+    if seen.port is not None:
         plan = replace(plan, port=seen.port)
-    return describe_endpoint(plan, state), ensure_key(state.key_file), EngineInspector(runtime, name)
+    if seen.alive and not (starts and not _listens(plan)):
+        return describe_endpoint(plan, state), ensure_key(state.key_file), EngineInspector(runtime, name)
+    if starts:
+        raise _starting(name, busy)
+    raise EnvironmentMissing(f"{name} does not run: {seen.reason}", fix=_ways(state), id="RT008")
+
+
+def _starting(name: str, busy: Mapping[str, object] | None) -> Busy:
+    return Busy(
+        f"{name} is still starting",
+        why=f"`{busy.get('command')}` is at work on it (pid {busy.get('pid', '?')})." if busy is not None else "",
+        fix=(f"look how far it is:\nselfhost status {name}",),
+        id="RT007",
+    )
+
+
+def _without_plan(work: Workplace, state: State) -> SelfhostError:
+    """Never started, or its plan was lost."""
+    if state.name not in names(work.paths):
+        return unknown(work.paths, state.name)
+    return EnvironmentMissing(
+        f"the plan of {state.name} is missing",
+        why="Without it nobody knows which model and context its endpoint should have.",
+        fix=_ways(state),
+        id="RT015",
+    )
+
+
+def _ways(state: State) -> tuple[str, ...]:
+    command = again(state)
+    return (f"start it again:\n{command}" if command else f"start it as before, with --name {state.name}",)
+
+
+def _listens(plan: Plan) -> bool:
+    """Whether a server answers already; the `up` that holds the lock may be at its own checks."""
+    from selfhost.core.http import Client  # at use: 187 ms
+
+    with Client(plan.base_url) as client:
+        return client.get("models", timeout_s=LISTENS_S).status != 0

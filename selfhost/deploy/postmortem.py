@@ -12,8 +12,6 @@ from selfhost.shapes.units import format_duration
 
 TAIL_LINES = 5
 PORT_TAKEN = "EF030"
-REQUEST_KINDS = frozenset({"EF031", "EF032", "EF071"})
-"""Refusals of single requests, such as smoke sends on purpose; an engine never ends of them."""
 
 
 def died(run: Run, runtime: ProcessRuntime, seen: Seen, *, stage: str, after_s: float) -> DeployFailed | Busy:
@@ -22,7 +20,7 @@ def died(run: Run, runtime: ProcessRuntime, seen: Seen, *, stage: str, after_s: 
     text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
     engine = run.plan.build.engine
     code = seen.exit_code if seen.signal is None else 128 + seen.signal
-    found = [f for f in explain(text, engine=engine, exit_code=code, stage=stage) if f.id not in REQUEST_KINDS]
+    found = explain(text, engine=engine, exit_code=code, stage=stage, requests=False)
     if found and found[0].id == PORT_TAKEN:
         return lost(run, runtime.port_holder(run.plan.port) or "another process")
     what = f"{engine} stopped after {format_duration(after_s)}"

@@ -9,8 +9,8 @@ from selfhost.core.lock import holder_of
 from selfhost.core.paths import Paths
 from selfhost.core.secret import read_key
 from selfhost.core.system import LocalSystem
+from selfhost.deploy.names import again
 from selfhost.deploy.state import Checks, State
-from selfhost.plan.command_line import command_line
 from selfhost.runtimes.base import Seen
 from selfhost.runtimes.deployments import names
 from selfhost.runtimes.process import ProcessRuntime
@@ -108,12 +108,8 @@ def _at_work(busy: Mapping[str, object]) -> str:
 
 
 def _again(state: State) -> str:
-    """The very command that starts this deployment, whatever it was called with."""
-    service = state.service()
-    if service is None:
-        return f"Start it as before, with --name {state.name}"
-    asked = service if "name" in service.origins else replace(service, name="")
-    return f"Start it again: {command_line('up', asked)}"
+    command = again(state)
+    return f"Start it again: {command}" if command else f"Start it as before, with --name {state.name}"
 
 
 def ask(url: str, plan: Plan, state: State, *, busy: Mapping[str, object] | None) -> dict[str, Any]:

@@ -28,14 +28,20 @@ _ENGINES = (
 
 
 def explain(
-    text: str, *, engine: str | None = None, exit_code: int | None = None, stage: str | None = None
+    text: str,
+    *,
+    engine: str | None = None,
+    exit_code: int | None = None,
+    stage: str | None = None,
+    requests: bool = True,
 ) -> tuple[Finding, ...]:
     """Return the diagnosis, then what else was seen (as information); empty when nothing is recognised.
 
     `exit_code` is a hint where no line says more; `stage` is the phase of the start at which the log ends.
+    Without `requests` refusals of single requests are left out: no engine ends of them.
     """
     log = condense(text)
-    hits = find(log, exit_code=exit_code, stage=stage)
+    hits = find(log, exit_code=exit_code, stage=stage, requests=requests)
     if not hits:
         return ()
     causes = [hit for hit in hits if not hit.is_weak] or hits[:1]

@@ -38,6 +38,8 @@ class Failure:
     source: str
     fix: tuple[Fix, ...]
     severity: Severity = Severity.ERROR
+    request: bool = False
+    """The refusal of a single request, such as smoke sends on purpose; an engine never ends of it."""
     exit_codes: tuple[int, ...] = ()
     any: tuple[re.Pattern[str], ...] = ()
     all: tuple[re.Pattern[str], ...] = ()
@@ -67,6 +69,7 @@ def _row(row: dict[str, Any]) -> Failure:
         source=row["source"],
         fix=tuple(Fix(**fix) for fix in row["fix"]),
         severity=Severity(row.get("severity", "error")),
+        request=row.get("request", False),
         exit_codes=tuple(row.get("exit_codes", ())),
         any=_patterns(row, "any"),
         all=_patterns(row, "all"),

@@ -43,9 +43,10 @@ class Hit:
         return self.prio, self.positions[0] if self.positions else float("inf"), self.failure.id
 
 
-def find(log: Condensed, *, exit_code: int | None = None, stage: str | None = None) -> list[Hit]:
+def find(log: Condensed, *, exit_code: int | None = None, stage: str | None = None, requests: bool = True) -> list[Hit]:
     """Rows found in `log`, the best first. `stage` is the phase of the start at which it ended."""
-    hits = [hit for row in rows() if (hit := _match(row, log, exit_code=exit_code, stage=stage))]
+    table = [row for row in rows() if requests or not row.request]
+    hits = [hit for row in table if (hit := _match(row, log, exit_code=exit_code, stage=stage))]
     return sorted(hits, key=lambda hit: hit.rank)
 
 

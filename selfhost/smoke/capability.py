@@ -8,6 +8,8 @@ from selfhost.smoke.thinking import Thinking
 GENEROUS_TOKENS = 2048
 """Room for thinking; probes with a few hundred tokens have flagged healthy reasoning models as down."""
 
+NO_TEMPLATE = "the model has no chat template"
+
 
 class Capability:
     """Answers are cached for one run of smoke."""
@@ -18,21 +20,24 @@ class Capability:
 
     def lacks(self, ability: str) -> str:
         """Empty when the server has `ability`, else the reason why a check that needs it can't run."""
-        return {"tokenize": self._no_tokenize, "metrics": self._no_metrics, "completions": self._no_completions}[
-            ability
-        ]
+        match ability:
+            case "chat":
+                return "" if self.chats else NO_TEMPLATE
+            case "tokenize":
+                return self._no_tokenize
+            case "metrics":
+                return self._no_metrics
+            case "completions":
+                return self._no_completions
+        raise ValueError(ability)
 
-    @cached_property
+    @property
     def context(self) -> int | None:
-        """Tokens of prompt and answer together: as planned, else as /v1/models says; None when nobody says."""
-        if self._probe.endpoint.context:
-            return self._probe.endpoint.context
-        body = self._probe.get("models").json
-        rows = body.get("data") if isinstance(body, dict) else None
-        for row in rows or ():
-            if row.get("id") == self._probe.endpoint.model and isinstance(row.get("max_model_len"), int):
-                return int(row["max_model_len"])
-        return None
+        return self._probe.context
+
+    @property
+    def chats(self) -> bool:
+        return self._probe.endpoint.chat
 
     @cached_property
     def _no_tokenize(self) -> str:

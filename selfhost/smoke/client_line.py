@@ -7,6 +7,8 @@ from selfhost.core.secret import HEADER_SUFFIX
 from selfhost.shapes.endpoint import Endpoint
 
 ASK = "Say hello"
+BEGINNING = "Hello, my name is"
+"""What a model without a chat template is given to go on with."""
 SHORT_TOKENS = 64
 THINKING_TOKENS = 1024
 
@@ -27,20 +29,21 @@ def openai_line(endpoint: Endpoint) -> str:
     """One line of Python for the official client; the key is read from its file."""
     key = f"open({endpoint.key.path!r}).read().strip()" if endpoint.key else '"none"'
     client = f"OpenAI(base_url={endpoint.base_url!r}, api_key={key})"
-    ask = {"role": "user", "content": ASK}
     extra = "".join(f", {name}={value}" for name, value in sampling(endpoint).items())
+    if not endpoint.chat:
+        create = f"completions.create(model={endpoint.model!r}, prompt={BEGINNING!r}{extra})"
+        return f"from openai import OpenAI; print({client}.{create}.choices[0].text)"
+    ask = {"role": "user", "content": ASK}
     create = f"chat.completions.create(model={endpoint.model!r}, messages=[{ask!r}]{extra})"
     return f"from openai import OpenAI; print({client}.{create}.choices[0].message.content)"
 
 
 def curl_line(endpoint: Endpoint) -> str:
     """One curl command; `-H @FILE` keeps the key off the command line."""
-    body = {
-        "model": endpoint.model,
-        "messages": [{"role": "user", "content": ASK}],
-        **sampling(endpoint),
-    }
-    argv = ["curl", "-s", f"{endpoint.base_url}/chat/completions", "-H", "Content-Type: application/json"]
+    asked = {"messages": [{"role": "user", "content": ASK}]} if endpoint.chat else {"prompt": BEGINNING}
+    body = {"model": endpoint.model, **asked, **sampling(endpoint)}
+    path = "chat/completions" if endpoint.chat else "completions"
+    argv = ["curl", "-s", f"{endpoint.base_url}/{path}", "-H", "Content-Type: application/json"]
     if endpoint.key:
         argv += ["-H", f"@{endpoint.key.path}{HEADER_SUFFIX}"]
     return shlex.join([*argv, "-d", json.dumps(body, ensure_ascii=False)])

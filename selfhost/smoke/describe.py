@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from xml.sax.saxutils import escape, quoteattr
 
 from selfhost.core.columns import columns
-from selfhost.core.terminal import Terminal
+from selfhost.core.terminal import Terminal, cells
 from selfhost.engines.names import NAMES
 from selfhost.shapes.units import format_duration
 from selfhost.smoke.report import CheckResult, SmokeReport
@@ -28,16 +28,29 @@ def lines(report: SmokeReport, terminal: Terminal) -> list[str]:
 
 
 def _grouped(report: SmokeReport, terminal: Terminal) -> Iterator[str]:
+    heads = columns([(f"  {terminal.symbol(SYMBOLS[check.state])} {check.id}",) for check in report.checks])
     rows = [
-        (f"  {terminal.symbol(SYMBOLS[check.state])} {check.id}", _words(check), _time(check))
-        for check in report.checks
+        (f"{head}  {_words(check)}", _time(check)) for head, check in zip(heads, report.checks, strict=True)
     ]  # fmt: skip
     group = ""
-    for check, line in zip(report.checks, columns(rows, right=frozenset({2})), strict=True):
+    for check, line in zip(report.checks, _timed(rows, terminal.width), strict=True):
         if check.group != group:
             group = check.group
             yield f"  {group}"
         yield line
+
+
+def _timed(rows: list[tuple[str, str]], width: int) -> list[str]:
+    """Each row with its time at the right; rows that would not fit into `width` go without."""
+    time_width = max(cells(time) for _, time in rows)
+    fitting = [cells(words) for words, _ in rows if cells(words) + 2 + time_width <= width]
+    edge = max(fitting, default=0)
+    return [
+        f"{words}{' ' * (edge - cells(words) + 2 + time_width - cells(time))}{time}".rstrip()
+        if cells(words) <= edge
+        else words
+        for words, time in rows
+    ]
 
 
 def _plain(check: CheckResult) -> str:

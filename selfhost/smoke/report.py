@@ -53,8 +53,9 @@ class SmokeReport:
         counts += [f"{failed} failed"] if failed else []
         counts += [f"{not_run} not run"] if not_run else []
         garbage = next((check for check in self.checks if check.id == "SM110"), None)
-        unjudged = "; whether the answers are sane was not decided" if _open(garbage) else ""
-        return f"{', '.join(counts)}; for this driver, image, model and plan{unjudged}; answer quality not tested"
+        unjudged = "; the garbage check could not judge this model: nothing says that its answers are sane"
+        held = "for this driver, image, model and plan" if self.endpoint.runtime else "for this address as it is now"
+        return f"{', '.join(counts)}; {held}{unjudged if _open(garbage) else ''}; answer quality not tested"
 
     def to_json(self) -> dict[str, object]:
         """Schema selfhost.findings/1 with every check."""

@@ -14,7 +14,7 @@ from selfhost.shapes.finding import Finding, Place, Severity
 from selfhost.smoke import checks
 from selfhost.smoke.capability import Capability
 from selfhost.smoke.check import GROUPS, KIND, Failed, Passed, Skipped, Spec, Undecided, Verdict
-from selfhost.smoke.probe import Probe, Unanswered
+from selfhost.smoke.probe import Probe, TooLong, Unanswered
 from selfhost.smoke.report import CheckResult, SmokeReport
 
 __all__ = ["CheckResult", "SmokeReport", "catalog", "run"]
@@ -27,6 +27,10 @@ QUICK_S = 0.5
 MOST_SLOWNESS = 10.0
 SHORTEST_SECRET = 8
 """A shorter key cannot be kept out of a text without tearing its words."""
+ENDED = "the engine ended"
+GONE_S = 2.0
+"""An engine that breaks off a request may take this long to be gone."""
+POLL_S = 0.05
 
 
 def catalog() -> tuple[tuple[Spec, Check], ...]:
@@ -90,7 +94,11 @@ def _run_one(
     result = CheckResult(
         id=spec.id, title=spec.title.replace("{model}", probe.endpoint.model), group=spec.group, state="passed"
     )
+    probe.unheard = False
+    if any(check.finding is not None and check.reason.startswith(ENDED) for check in before.values()):
+        return replace(result, state="skipped", reason=ENDED)
     verdict: Verdict | SelfhostError = _skip(spec, capability, before) or _judge(function, probe, capability)
+    verdict = _outlived(verdict, probe)
     seconds = time.monotonic() - began
     if spec.id == READY:
         probe.clock.slowness = min(MOST_SLOWNESS, max(1.0, seconds / QUICK_S))
@@ -108,9 +116,33 @@ def _skip(spec: Spec, capability: Capability, before: dict[str, CheckResult]) ->
     return Skipped(reason=reasons[0]) if reasons else None
 
 
+def _outlived(verdict: Verdict | SelfhostError, probe: Probe) -> Verdict | SelfhostError:
+    """The verdict, or the end of the engine while it was found."""
+    if probe.inspector is None or not _is_gone(probe.inspector, wait_s=GONE_S if probe.unheard else 0.0):
+        return verdict
+    seen, name = verdict.what if isinstance(verdict, Failed) else "", probe.endpoint.name
+    return Failed(
+        what=f"{ENDED}: {seen}" if seen else ENDED,
+        why="Nothing answers any more; the checks behind this one were not run.",
+        evidence=verdict.evidence if isinstance(verdict, Failed) else "",
+        fix=(f"see why:\nselfhost explain {name}",),
+    )
+
+
+def _is_gone(inspector: Inspector, *, wait_s: float) -> bool:
+    deadline = time.monotonic() + wait_s
+    while inspector.alive():
+        if time.monotonic() >= deadline:
+            return False
+        time.sleep(POLL_S)
+    return True
+
+
 def _judge(function: Check, probe: Probe, capability: Capability) -> Verdict | SelfhostError:
     try:
         return function(probe, capability)
+    except TooLong as error:
+        return Undecided(reason=f"{error.what}: it is too long for the context of this server")
     except Unanswered as error:
         return Failed(what=error.what, why=_layer(probe, error), evidence=error.body[:400])
     except ConnectionError as error:

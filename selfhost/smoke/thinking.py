@@ -46,6 +46,8 @@ class Thinking:
 
     @cached_property
     def can_think(self) -> bool:
+        if not self._probe.endpoint.chat:
+            return False
         if self.plan is not None:
             return self.plan.can_think
         if self._thinks_unasked:

@@ -167,7 +167,20 @@ def test_an_unknown_command_gets_the_near_name():
             "error[CF092]: `--color`: `pink` is not one of `auto`, `always`, `never`",
             "  → all options:",
         ),
-        (("detect", "here"), "error[CF093]: `selfhost detect`: got unexpected extra argument(s) (here)", ""),
+        (
+            ("detect", "here"),
+            "error[CF093]: `selfhost detect` takes no names or files; too many: here",
+            "  → all options:",
+        ),
+        (("up", "a", "b c"), "error[CF093]: `selfhost up` takes one MODEL only; too many: b c", ""),
+        (("up", "--name"), "error[CF093]: `--name` needs a value behind it", "      selfhost up --help"),
+        (("up", "--yes=3"), "error[CF093]: `--yes` takes no value", "      selfhost up --help"),
+        (("up", "--port", "abc"), "error[CF092]: `--port`: `abc` is not a whole number", ""),
+        (("up", "--port", "8k"), "error[CF092]: `--port`: `8k` is not a whole number", ""),
+        (("up", "--context", "32x"), "error[CF092]: `--context`: `32x` is not a whole number", ""),
+        (("plan", "--context", "9" * 40), f"error[CF092]: `--context`: `{'9' * 18}…` is too large a number", ""),
+        (("logs", "--tail", "-3"), "error[CF092]: `--tail` / `-n`: -3 is too small, the least is 0", ""),
+        (("up", "--version"), "error[CF091]: `selfhost up` has no option `--version`", "      selfhost --version"),
     ],
 )
 def test_wrong_options_are_said_in_our_words(argv, head, hint):
@@ -186,6 +199,71 @@ def test_with_json_even_wrong_usage_is_one_document_on_stdout():
     assert document["error"]["id"] == "CF091"
     assert done.stderr.startswith("error[CF091]: ")
     assert run("-q", "detect", "--json", "--from", "/none").stderr == ""
+
+
+def test_the_version_is_never_taken_for_another_option():
+    assert "--precision" not in run("up", "--version").stderr
+
+
+def test_help_may_be_asked_for_as_a_command():
+    assert run("help").stdout == run("--help").stdout
+    assert run("help", "up").stdout == run("up", "--help").stdout
+    assert run("help", "--help").stdout == run("--help").stdout
+    assert run("help", "upp").stderr.startswith("error[CF090]: there is no command `upp`")
+
+
+@pytest.mark.parametrize(
+    "argv", [("--help", "--json"), ("--version", "--json"), ("--json", "--help"), ("help", "--json")]
+)
+def test_help_and_version_for_programs_are_one_document(argv):
+    done = run(*argv)
+    document = json.loads(done.stdout)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (document["schema"], document["version"]) == ("selfhost.commands/1", selfhost.__version__)
+    assert [row["name"] for row in document["commands"]] == list(COMMANDS)
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", "<&- >&- 2>&-"])
+def test_a_closed_stream_is_one_that_nobody_reads(closed):
+    line = f'"{sys.executable}" -m selfhost status {closed}'
+    done = subprocess.run(
+        ["/bin/sh", "-c", line], capture_output=True, text=True, env=environment(), timeout=60, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr in ("", "nothing is deployed here\n  → selfhost up\n")
+
+
+def test_with_a_closed_stream_no_file_of_ours_takes_its_number():
+    look = (
+        "import os, sys; from selfhost.__main__ import _open_what_is_closed; _open_what_is_closed()\n"
+        "os.write(int(sys.argv[1]), os.readlink('/proc/self/fd/1').encode())"
+    )
+    line = f'"{sys.executable}" -c "$LOOK" 2 >&-'
+    done = subprocess.run(
+        ["/bin/sh", "-c", line],
+        capture_output=True, text=True, env=environment(LOOK=look), timeout=60, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "/dev/null")
+
+
+def test_with_progress_json_stderr_is_json_lines_only():
+    done = run("up", "/none", "--progress", "json")
+    documents = [json.loads(line) for line in done.stderr.splitlines()]
+    assert (done.returncode, done.stdout) == (2, "")
+    assert (documents[-1]["schema"], documents[-1]["error"]["id"]) == ("selfhost.error/1", "MD002")
+    wrong = run("up", "--progress=json", "--nonsense")
+    assert json.loads(wrong.stderr)["error"]["id"] == "CF091"
+    assert json.loads(
+        run("up", "--progress", "json", body=BROKEN.replace("json: Json = False", "progress: str = ''")).stderr
+    )
+
+
+def test_a_user_without_a_home_still_gets_told_of_our_faults():
+    homeless = BROKEN.replace("import Json", "import Json\nimport pwd\npwd.getpwuid = lambda number: {}[number]")
+    none = {"HOME": "", "XDG_STATE_HOME": "", "XDG_CACHE_HOME": ""}
+    done = run("detect", "--json", body=homeless, **none)
+    assert json.loads(done.stdout)["exit_code"] == 70
+    assert "The trace could not be kept (this user has no home folder)" in " ".join(done.stderr.split())
 
 
 def test_colour_is_for_terminals_unless_forced():
@@ -333,6 +411,20 @@ def test_plain_help_needs_neither_typer_nor_a_command():
         [sys.executable, "-c", look], capture_output=True, text=True, env=environment(), timeout=60, check=True
     )
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_plain_status_needs_no_parser_of_options_and_answers_the_same():
+    look = (
+        "from selfhost.cli import run; code = run(['status', '--json']); import sys\n"
+        "print(code, 'typer' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", look], capture_output=True, text=True, env=environment(), timeout=60, check=True
+    )
+    answer, loaded = done.stdout.splitlines()
+    assert loaded == "0 False"
+    assert json.loads(answer) == json.loads(run("--color", "never", "status", "--json").stdout)
+    assert run("status").stderr == run("--color", "never", "status").stderr
 
 
 def test_there_is_one_except_that_catches_everything_and_one_exit():

@@ -44,7 +44,7 @@ def test_a_healthy_endpoint_passes_with_one_line_a_check(key_file):
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[0] == f"{engine.url} · toy"
     assert "\nSM001 ok models lists exactly toy (" in done.stdout
-    assert "4 of 4 checks passed; for this driver, image, model and plan; answer quality not tested (" in done.stdout
+    assert "4 of 4 checks passed; for this address as it is now; answer quality not tested (" in done.stdout
     assert KEY not in done.stdout + done.stderr
 
 
@@ -103,3 +103,23 @@ def test_what_can_not_be_judged_exits_3():
         done = smoke("--url", engine.url, "--only", "SM801")
     assert done.returncode == 3
     assert "SM801 skipped: no key was given, so none can be checked" in done.stdout
+
+
+def test_a_remark_of_a_check_that_passed_takes_one_line(key_file):
+    options = Options(context=1024, key=KEY, parser="qwen3", token_s=0.0)
+    with FakeEngine(options) as engine:
+        done = smoke("--url", engine.url, "--key-file", key_file, "--only", "SM310")
+    assert done.returncode == 0, done.stdout
+    remark = next(line for line in done.stdout.splitlines() if "info[SM310]" in line)
+    after = done.stdout.split(remark)[1].splitlines()
+    assert [line for line in after if line] == [after[-1]]  # the closing words
+
+
+def test_a_file_of_the_users_is_not_taken_for_pythons_own(key_file, tmp_path, monkeypatch):
+    (tmp_path / "tempfile.py").write_text("raise SystemExit('mine')\n")
+    monkeypatch.chdir(tmp_path)
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8"}
+    with serve() as engine:
+        argv = ["-P", "-m", "selfhost", "smoke", "--url", engine.url, "--key-file", key_file, "--only", "SM020"]
+        done = subprocess.run([sys.executable, *argv], capture_output=True, text=True, env=env, timeout=60, check=False)
+    assert "\nSM020 ok" in done.stdout, done.stdout + done.stderr

@@ -6,6 +6,7 @@ import pytest
 from selfhost.core.columns import columns
 from selfhost.core.console import Console
 from selfhost.core.errors import DeployFailed, EnvironmentMissing, InputError
+from selfhost.shapes.exit import ExitCode
 from selfhost.shapes.finding import Finding, Place, RunOn, Severity
 
 
@@ -185,6 +186,29 @@ def test_a_closed_stderr_does_not_hide_the_exit_code_behind_an_exception():
     voice, _, _ = console(stderr=err)
     err.close()
     voice.error(InputError("wrong"))
+
+
+def test_among_json_lines_there_is_no_prose_and_no_question():
+    voice, out, err = console(stdin=TtyText("y\n"), stderr=TtyText())
+    voice.json_lines = True
+    voice.note("a remark")
+    voice.finding(Finding(id="SM120", severity=Severity.WARNING, title="two answers"))
+    voice.error(KERNEL)
+    voice.trace("Traceback")
+    voice.interrupted(ExitCode.INTERRUPTED)
+    documents = [json.loads(line) for line in err.getvalue().splitlines()]
+    assert [document["schema"] for document in documents] == [
+        "selfhost.finding/1",
+        "selfhost.error/1",
+        "selfhost.trace/1",
+        "selfhost.error/1",
+    ]
+    assert documents[1]["error"]["id"] == "HX003"
+    assert documents[3]["exit_code"] == 130
+    assert out.getvalue() == ""
+    with pytest.raises(InputError) as caught:
+        voice.confirm("Really?", yes=False)
+    assert caught.value.why == "With --progress json nothing is asked."
 
 
 def test_columns_are_as_wide_as_their_widest_cell_on_screen():

@@ -90,6 +90,8 @@ FAULTS = {
     "no-logprobs": "logprobs of any kind are refused",
     "no-tokenize": "/tokenize and /detokenize do not exist",
     "byte-level": "the vocabulary has bytes only, as toys have",
+    "no-template": "the model has no chat template: every chat is refused",
+    "no-length": "/v1/models does not say how long the context is",
     "capped": "the server allows 8 tokens an answer, whatever max_tokens says",
     "no-metrics": "/metrics does not exist",
     "reasoning-content": "thinking is in reasoning_content and an empty content is an empty string, as on SGLang",
@@ -574,7 +576,7 @@ class Handler(BaseHTTPRequestHandler):
                 "created": 1,
                 "owned_by": "vllm",
                 "root": options.model,
-                "max_model_len": options.context,
+                **({} if self.engine.fault("no-length") else {"max_model_len": options.context}),
             }
             for name in names
         ]
@@ -597,6 +599,12 @@ class Handler(BaseHTTPRequestHandler):
     def _render(self, body: dict) -> tuple[str, bool]:
         """The chat as text, and whether the model will think."""
         engine = self.engine
+        if engine.fault("no-template"):
+            raise Refused(
+                400,
+                "As of transformers v4.44, default chat template is no longer allowed, so you must provide a chat "
+                "template if the tokenizer does not define one.",
+            )
         kwargs = {**engine.options.template_defaults, **(body.get("chat_template_kwargs") or {})}
         asked = kwargs.get("enable_thinking")
         if engine.fault("default-flipped") and "enable_thinking" not in (body.get("chat_template_kwargs") or {}):

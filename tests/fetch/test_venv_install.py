@@ -18,6 +18,7 @@ def test_an_engine_is_installed_proven_and_found_again(tmp_path: Path) -> None:
     wheels.engine_wheels(tmp_path / "wheels")
     build = wheels.build()
     assert venv.ready(build, paths=paths) is None
+    Path("logging.py").write_text("raise ImportError('a file that happens to lie where the user stands')\n")
     done = venv.ensure(build, paths=paths, system=local, sink=events, step="fetch")
     assert not done.already
     assert done.versions["torch"] == "2.13.0+cpu"

@@ -36,7 +36,7 @@ def test_of_two_cards_the_one_with_more_free_memory_is_chosen(host: Load) -> Non
         ("pod", "HX301", "is not granted to this pod", "nvidia.com/gpu: 1"),
         ("lxc", "HX301", "is not granted to this container", "dev0: /dev/nvidia0"),
         ("rtx-eperm", "HX202", "/dev/nvidia0 may not be opened", "docker run --gpus all"),
-        ("rtx-no-driver", "HX001", "has no /dev/nvidia0", "ubuntu-drivers install"),
+        ("rtx-no-driver", "HX001", "has no NVIDIA driver and is bound to nouveau", "ubuntu-drivers install"),
         ("rtx-no-uvm", "HX001", "has no /dev/nvidia-uvm", "nvidia-modprobe -u -c=0"),
         ("rtx-hung-smi", "HX005", "cannot be used", "dmesg"),
         ("rtx-mismatch", "HX005", "cannot be used", "restart the machine"),
@@ -59,7 +59,8 @@ def test_a_supported_card_that_cannot_be_used_stops_with_reason_and_grant(
     assert what in error.what
     assert error.why
     assert any(command in action for action in error.fix)
-    assert error.fix[-1].endswith("selfhost up MODEL --device cpu")
+    last = error.fix[-1 if "NVIDIA" in error.what else 0]
+    assert last.endswith("selfhost up MODEL --device cpu")
 
 
 def test_podman_is_told_its_own_way(host: Load) -> None:
@@ -165,3 +166,26 @@ def test_a_jetson_thor_with_its_plain_580_driver_is_not_told_to_update(host: Loa
 
 def test_a_card_in_the_machines_memory_says_so(host: Load) -> None:
     assert "computes in the machine's memory" in gate(host("gb10"), None).notes[0]
+
+
+@pytest.mark.parametrize("name", ["amd-docker-not-granted", "amd-not-permitted"])
+def test_a_grant_that_would_change_nothing_is_not_the_first_thing_to_do(host: Load, name: str) -> None:
+    with pytest.raises(EnvironmentMissing) as caught:
+        gate(host(name), None)
+    first, *others = caught.value.fix
+    assert first == "run on the CPU:\nselfhost up MODEL --device cpu"
+    assert others
+    assert all(way.startswith("for a version that uses this card: ") for way in others)
+
+
+def test_a_card_of_a_virtual_machine_that_is_asked_for_is_said_to_be_one(host: Load) -> None:
+    with pytest.raises(EnvironmentMissing) as caught:
+        gate(host("rtx-vfio"), "0")
+    assert caught.value.id == "HX006"
+    assert "virtual machine" in caught.value.what
+
+
+def test_of_a_pair_only_the_card_that_is_usable_is_called_so(host: Load) -> None:
+    with pytest.raises(EnvironmentMissing) as caught:
+        gate(host("arc-b70-pair"), None)
+    assert "more" not in caught.value.what  # the second one may not be opened

@@ -77,6 +77,17 @@ def test_a_typed_path_that_does_not_exist_is_not_looked_up_elsewhere(resolved: R
     assert refused.value.fix == (f"perhaps {tmp_path / 'tiny-reasoner'}",)
 
 
+def test_a_file_is_said_to_be_one_even_where_a_hub_id_looks_the_same(
+    resolved: Resolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(TINY, tmp_path / "tiny")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match="is a file, expected a directory") as refused:
+        resolved("tiny/config.json")
+    assert refused.value.id == "MD002"
+    assert refused.value.fix == (f"name its directory: {tmp_path / 'tiny'}",)
+
+
 def test_a_damaged_directory_is_refused_at_once(resolved: Resolve, tmp_path: Path) -> None:
     shutil.copytree(TINY, tmp_path / "cut")
     file = tmp_path / "cut" / "model.safetensors"

@@ -3,8 +3,8 @@
 from selfhost.models.catalog import by_alias
 from selfhost.plan.command_line import command_line
 from selfhost.plan.decide import decide
-from selfhost.plan.describe import EXIT, arithmetic, describe, next_command
-from selfhost.plan.fit import refusal
+from selfhost.plan.describe import EXIT, arithmetic, describe
+from selfhost.plan.fit import next_steps, refusal
 from selfhost.plan.reasoning import parse
 from selfhost.shapes.exit import ExitCode
 from selfhost.shapes.host import Known
@@ -71,7 +71,16 @@ def test_what_does_not_fit_leads_to_the_arithmetic_and_exit_1() -> None:
     service = a_service()
     plan = decide(host=a_host(gib=8), model=a_model(), service=service, port=8000)
     assert EXIT[plan.verdict] is ExitCode.NO
-    assert next_command(plan, service) == "selfhost plan Qwen/Qwen3-4B --explain"
+    steps = next_steps(plan, service)
+    assert steps[-1] == "see the arithmetic:\nselfhost plan Qwen/Qwen3-4B --explain"
+    assert steps[:-1] == refusal(plan, service).fix
+    assert steps[0].startswith("a smaller model: ")
+
+
+def test_what_fits_leads_to_up() -> None:
+    service = a_service("m")
+    plan = decide(host=a_host(), model=smollm2(), service=service, port=8000)
+    assert next_steps(plan, service) == ("selfhost up m",)
 
 
 def test_the_refusal_gives_figures_and_ways_out_that_fit() -> None:

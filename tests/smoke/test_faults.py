@@ -6,7 +6,7 @@ from selfhost.shapes.exit import ExitCode
 from tests.fakes.engine import FAULTS
 
 NO_FAULTS_OF_SMOKE = {"no-prompt-logprobs", "no-logprobs", "no-tokenize", "no-metrics", "reasoning-content"}
-NO_FAULTS_OF_SMOKE |= {"byte-level", "capped"}
+NO_FAULTS_OF_SMOKE |= {"byte-level", "capped", "no-template", "no-length"}
 LIFE = {"die-load", "die-serve", "never-ready", "exit-3"}
 ELSEWHERE = {"generate-hang", "refuse-client"}
 """Tested in test_runner.py."""

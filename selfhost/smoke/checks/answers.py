@@ -9,7 +9,14 @@ from selfhost.smoke.probe import Probe
 SHORT_TOKENS = 32
 
 
-@check("SM101", "chat answers: text, role, finish_reason", group="answers", needs=("SM002",), budget_s=60)
+@check(
+    "SM101",
+    "chat answers: text, role, finish_reason",
+    group="answers",
+    needs=("SM002",),
+    budget_s=60,
+    abilities=("chat",),
+)
 def chat_answers(probe: Probe, capability: Capability) -> Verdict:
     """Text in either field counts: where thinking belongs is judged by SM300."""
     answer = probe.chat("Say hello", **capability.answer_fields(short=SHORT_TOKENS))
@@ -22,7 +29,23 @@ def chat_answers(probe: Probe, capability: Capability) -> Verdict:
             "damaged.",
         )
     if answer.role != "assistant":
-        return Failed(what=f"the answer's role is `{answer.role}`, expected assistant")
+        return Failed(
+            what=f"the answer's role is `{answer.role or 'null'}`, expected assistant",
+            why="Clients append the answer to the conversation under its role; under another the model takes its own "
+            "words for somebody else's.",
+            fix=(_elsewhere(probe), "where a role was configured: let the engine choose it (vLLM: --response-role)"),
+        )
     if answer.finish not in ("stop", "length"):
-        return Failed(what=f"finish_reason is `{answer.finish or 'null'}`, expected stop or length")
+        return Failed(
+            what=f"finish_reason is `{answer.finish or 'null'}`, expected stop or length",
+            why="Clients tell by it whether an answer is whole or was cut; agents and gateways wait for it, or fail.",
+            fix=(_elsewhere(probe), "look for a newer version of the engine; every client of it has this trouble"),
+        )
     return Passed(note=excerpt(answer.said))
+
+
+def _elsewhere(probe: Probe) -> str:
+    """The first thing to find out: who changed the field."""
+    if probe.endpoint.runtime:
+        return f"no proxy is in between, so look at the engine's own warnings:\nselfhost logs {probe.endpoint.name}"
+    return "ask the engine itself, without the proxy or gateway before it: that may have changed the answer"

@@ -18,11 +18,14 @@ from selfhost.smoke.probe import Probe
     budget_s=120,
 )
 def client_works(probe: Probe, _: Capability) -> Verdict:
-    """The printed line runs in a Python of its own; the key stays in its file."""
+    """The printed line runs in a Python of its own; the key stays in its file.
+
+    `-P`: a file of the user's, such as tempfile.py, in the folder where this runs is not taken for Python's own.
+    """
     if probe.key and probe.endpoint.key is None:
         return Skipped(reason="the key is in no file that the line could read")
     line = openai_line(probe.endpoint)
-    done = probe.system.run([sys.executable, "-c", line], timeout_s=probe.clock.left_s())
+    done = probe.system.run([sys.executable, "-P", "-c", line], timeout_s=probe.clock.left_s())
     said = done.stdout.strip()
     if done.ok and said and said != "None":
         return Passed(note=excerpt(said))
@@ -40,6 +43,8 @@ def client_works(probe: Probe, _: Capability) -> Verdict:
 
 def _empty(probe: Probe, line: str) -> Verdict:
     """The line works and prints nothing: a budget spent on thinking, or an answer that is not there."""
+    if not probe.endpoint.chat:
+        return Undecided(reason="the line works; the model goes on with nothing")
     answer = probe.chat(ASK, **{"temperature": None, "seed": None, **sampling(probe.endpoint)})
     if answer.exhausted:
         return Undecided(

@@ -21,14 +21,18 @@ def overlong_is_refused(probe: Probe, capability: Capability) -> Verdict:
         return Skipped(reason="neither the plan nor /v1/models says how long the context is")
     if context > MOST_TOKENS:
         return Skipped(reason=f"a context of {context:,} tokens is too long to overfill quickly")
-    reply = probe.post("chat/completions", probe.chat_body("word " * (context + 64), {"max_tokens": 4}))
+    path, body = probe.any_body("word " * (context + 64), {"max_tokens": 4})
+    reply = probe.post(path, body)
     if reply.ok:
         return Failed(
             what=f"an input of more than {context:,} tokens was accepted",
             why="The server cut it silently: answers then ignore part of what was sent, and nobody is told.",
         )
     try:
-        probe.chat("Say hello", max_tokens=4)
+        if capability.chats:
+            probe.chat("Say hello", max_tokens=4)
+        else:
+            probe.complete("Hello", max_tokens=4)
     except Unanswered as error:
         return Failed(
             what="an input over the context stopped the server",

@@ -45,7 +45,8 @@ def _way_to_say(probe: Probe, capability: Capability) -> Say | None:
     def continued(word: str) -> str | Unanswered:
         return _try(lambda: probe.complete(PATTERN.format(word=word), max_tokens=8)[0].content)
 
-    ways = [asked] if capability.lacks("completions") else [asked, continued]
+    ways = [asked] if capability.chats else []
+    ways += [] if capability.lacks("completions") else [continued]
     for way in ways:
         if all(_is_own(way(word), word) for word in WORDS):
             return way

@@ -66,7 +66,7 @@ def decoding_agrees(probe: Probe, capability: Capability) -> Verdict:
 
 def _prompt(probe: Probe, capability: Capability, ask: str) -> str | list[int]:
     """The chat as token ids where the server renders it, else the bare text."""
-    if capability.lacks("tokenize"):
+    if not capability.chats or capability.lacks("tokenize"):
         return ask
     body = probe.chat_body(ask, capability.thinking.off_fields)
     reply = probe.post(f"{probe.root}/tokenize", body)

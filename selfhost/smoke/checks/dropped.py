@@ -30,12 +30,11 @@ def slot_is_freed(probe: Probe, capability: Capability) -> Verdict:
         return Undecided(reason="other requests are running, so a freed slot would not show")
     tokens = min(LONG_TOKENS, (capability.context or LONG_TOKENS) // 2)
     generated = counter(probe, GENERATED)
-    body = probe.chat_body(
-        "Count from one to one thousand.", {"max_tokens": tokens, "ignore_eos": True, "stream": True}
-    )
+    fields = {"max_tokens": tokens, "ignore_eos": True, "stream": True}
+    path, body = probe.any_body("Count from one to one thousand.", fields)
     seen = 0
     for _ in range(DROPPED):
-        with probe.client.stream("chat/completions", body, timeout_s=probe.clock.left_s()) as answer:
+        with probe.client.stream(path, body, timeout_s=probe.clock.left_s()) as answer:
             if answer.status != 200:
                 return Undecided(reason=f"a long stream was answered {answer.status}")
             chunks = answer.chunks()

@@ -11,7 +11,13 @@ COUNTING = "One, two, three, four, five, six,"
 CUT_TOKENS = 4
 
 
-@check("SM140", "max_tokens and stop end the answer with the right finish_reason", group="answers", needs=("SM101",))
+@check(
+    "SM140",
+    "max_tokens and stop end the answer with the right finish_reason",
+    group="answers",
+    needs=("SM101",),
+    abilities=("chat",),
+)
 def ends_as_told(probe: Probe, capability: Capability) -> Verdict:
     cut = probe.chat(LONG_ASK, max_tokens=CUT_TOKENS, **capability.thinking.off_fields)
     used = cut.usage.completion if cut.usage else None

@@ -33,13 +33,10 @@ def key_is_enforced(probe: Probe, _: Capability) -> Verdict:
 
 def _try_both(probe: Probe, stranger: Client, key: str) -> tuple[tuple[str, Reply], ...]:
     headers, left_s = {"Authorization": f"Bearer {key}"} if key else {}, probe.clock.left_s()
-    body = probe.chat_body("Say hello", {"max_tokens": 1})
+    path, body = probe.any_body("Say hello", {"max_tokens": 1})
     return (
         ("/v1/models", stranger.request("GET", "models", headers=headers, timeout_s=left_s)),
-        (
-            "/v1/chat/completions",
-            stranger.request("POST", "chat/completions", body=body, headers=headers, timeout_s=left_s),
-        ),
+        (f"/v1/{path}", stranger.request("POST", path, body=body, headers=headers, timeout_s=left_s)),
     )
 
 

@@ -2,7 +2,7 @@
 
 import re
 
-from selfhost.smoke.capability import Capability
+from selfhost.smoke.capability import NO_TEMPLATE, Capability
 from selfhost.smoke.check import Failed, Passed, Undecided, Verdict, check
 from selfhost.smoke.excerpt import excerpt
 from selfhost.smoke.likelihood import Comparison, compare
@@ -52,7 +52,8 @@ def not_garbage(probe: Probe, capability: Capability) -> Verdict:
 def _judge_prose(likelihood: Comparison, material: Material, probe: Probe, capability: Capability) -> Verdict:
     right, heard = _ask_all(material.questions, probe, capability)
     asked = len(heard)
-    seen = f"prose {likelihood}; {right} of {asked} plain questions answered"
+    asking = f"{right} of {asked} plain questions answered" if capability.chats else f"no questions: {NO_TEMPLATE}"
+    seen = f"prose {likelihood}; {asking}"
     if likelihood.mean < PROSE_LEAST_MEAN or likelihood.gain < PROSE_LEAST_GAIN:
         return _garbage(
             f"the model does not know plain prose: {likelihood}",
@@ -69,7 +70,7 @@ def _judge_prose(likelihood: Comparison, material: Material, probe: Probe, capab
             heard,
             probe,
         )
-    if right < QUESTIONS_ENOUGH:
+    if right < QUESTIONS_ENOUGH and capability.chats:
         return Undecided(reason=seen)
     return Passed(note=seen)
 
@@ -77,6 +78,8 @@ def _judge_prose(likelihood: Comparison, material: Material, probe: Probe, capab
 def _judge_questions(questions: tuple[Question, ...], probe: Probe, capability: Capability, *, because: str) -> Verdict:
     """Without likelihoods only a clear result counts."""
     right, heard = _ask_all(questions, probe, capability)
+    if not capability.chats:
+        return Undecided(reason=f"no likelihood ({because}), and no questions: {NO_TEMPLATE}")
     seen = f"{right} of {len(heard)} plain questions answered; no likelihood ({because})"
     if right * 2 >= len(questions):
         return Passed(note=seen)
@@ -115,7 +118,11 @@ def _judge_own(material: Material, probe: Probe, capability: Capability) -> Verd
     if heard:
         notes.append(f"{right} of {len(heard)} questions")
     if not notes or (undecided and not heard):
-        return Undecided(reason=undecided or "no answer ended within its room, so none could be judged")
+        return Undecided(
+            reason=undecided
+            or (not capability.chats and NO_TEMPLATE)
+            or "no answer ended within its room, so none could be judged"
+        )
     return Passed(note=f"by its own probes: {'; '.join(notes)}")
 
 
@@ -124,6 +131,8 @@ def _ask_all(
 ) -> tuple[int, tuple[tuple[str, str], ...]]:
     """How many are right, and each question with its answer. Thinking that was cut is not an answer and left out."""
     right, heard = 0, []
+    if not capability.chats:
+        return 0, ()
     fields = capability.answer_fields(short=SHORT_TOKENS)
     for question in questions:
         answer = probe.chat(question.ask, **fields)

@@ -1,8 +1,12 @@
 """SM0xx: the server is there, under the right name, and really answers."""
 
+from dataclasses import replace
+from urllib.parse import urlsplit
+
 from selfhost.smoke.capability import Capability
 from selfhost.smoke.check import Failed, Passed, Verdict, check
 from selfhost.smoke.probe import Probe, Unanswered
+from selfhost.smoke.wire import Answer
 
 
 @check("SM001", "models lists exactly {model}", group="reach", budget_s=15)
@@ -12,9 +16,7 @@ def lists_the_model(probe: Probe, _: Capability) -> Verdict:
     if reply.status == 0:
         return Failed(what=f"nothing answers at {probe.endpoint.base_url}: {reply.error}", fix=_look(probe))
     if reply.status in (401, 403):
-        return Failed(
-            what=f"the key was refused ({reply.status})", fix=("name the file with the right key: --key-file",)
-        )
+        return _refused(probe, reply.status)
     if not reply.ok:
         return Failed(what=f"/v1/models was answered {reply.status}", evidence=reply.text[:300])
     body = reply.json
@@ -31,12 +33,12 @@ def lists_the_model(probe: Probe, _: Capability) -> Verdict:
 
 
 @check("SM002", "ready: a generation works, not only /health", group="reach", budget_s=120)
-def generates(probe: Probe, _: Capability) -> Verdict:
+def generates(probe: Probe, capability: Capability) -> Verdict:
     """Green health says that the HTTP server runs; only a token shows that the model does."""
     health = probe.get(f"{probe.root}/health")
     green = f"/health answers {health.status}" if health.status else "/health does not answer"
     try:
-        answer = probe.chat("Say hello", max_tokens=8)
+        answer = _one_answer(probe, capability)
     except Unanswered as error:
         return Failed(
             what=f"no generation works: {error.what}",
@@ -45,6 +47,33 @@ def generates(probe: Probe, _: Capability) -> Verdict:
             fix=_look(probe),
         )
     return Passed(note=f"{green}, finish {answer.finish or 'unknown'}")
+
+
+def _one_answer(probe: Probe, capability: Capability) -> Answer:
+    """A chat; a plain completion where the model has no chat template, known or said by the refusal."""
+    if capability.chats:
+        try:
+            return probe.chat("Say hello", max_tokens=8)
+        except Unanswered as error:
+            if error.status not in (400, 422) or "chat template" not in error.body:
+                raise
+            probe.endpoint = replace(probe.endpoint, chat=False)
+    return probe.complete("Hello", max_tokens=8)[0]
+
+
+def _refused(probe: Probe, status: int) -> Failed:
+    """At an address of ours the key is right, so it is the server that is another."""
+    if not probe.endpoint.runtime:
+        return Failed(what=f"the key was refused ({status})", fix=("name the file with the right key: --key-file",))
+    port = urlsplit(probe.endpoint.base_url).port
+    return Failed(
+        what=f"our own key was refused ({status})",
+        why="The engine was started with this key, so another server may be on its port.",
+        fix=(
+            f"see who listens there:\nss -ltnp 'sport = :{port}'",
+            f"and whether the engine runs:\nselfhost status {probe.endpoint.name}",
+        ),
+    )
 
 
 def _look(probe: Probe) -> tuple[str, ...]:

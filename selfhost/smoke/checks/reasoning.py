@@ -18,7 +18,14 @@ MISMATCH = (
 )
 
 
-@check("SM300", "thinking is where it should be", group="reasoning", needs=("SM101", "SM110"), budget_s=180)
+@check(
+    "SM300",
+    "thinking is where it should be",
+    group="reasoning",
+    needs=("SM101", "SM110"),
+    budget_s=180,
+    abilities=("chat",),
+)
 def thinking_in_its_place(probe: Probe, capability: Capability) -> Verdict:
     """Asked with thinking on, and off; off also as a stream, because parsers take another path there."""
     if not capability.thinking.can_think:
@@ -92,7 +99,12 @@ def _off(answer: Answer, how: str) -> Failed | None:
 
 
 @check(
-    "SM301", "a client that sends nothing gets the configured mode", group="reasoning", needs=("SM300",), budget_s=120
+    "SM301",
+    "a client that sends nothing gets the configured mode",
+    group="reasoning",
+    needs=("SM300",),
+    budget_s=120,
+    abilities=("chat",),
 )
 def default_as_configured(probe: Probe, capability: Capability) -> Verdict:
     plan = capability.thinking.plan
@@ -120,7 +132,12 @@ def default_as_configured(probe: Probe, capability: Capability) -> Verdict:
 
 
 @check(
-    "SM310", "an exhausted budget can be told from an empty answer", group="reasoning", needs=("SM300",), budget_s=120
+    "SM310",
+    "an exhausted budget can be told from an empty answer",
+    group="reasoning",
+    needs=("SM300",),
+    budget_s=120,
+    abilities=("chat",),
 )
 def exhausted_is_explained(probe: Probe, capability: Capability) -> Verdict:
     """Thinking is cut in its middle: the first half of what the same greedy question needs."""

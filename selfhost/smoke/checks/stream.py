@@ -12,7 +12,9 @@ LETTERS = "naïve café, Grüße, Ελλάδα, 漢字, 🙂🚀"
 """Characters of two, three and four bytes; small vocabularies cut them into several tokens."""
 
 
-@check("SM200", "the stream is framed right: chunks, usage, [DONE]", group="stream", needs=("SM101",))
+@check(
+    "SM200", "the stream is framed right: chunks, usage, [DONE]", group="stream", needs=("SM101",), abilities=("chat",)
+)
 def framed_right(probe: Probe, capability: Capability) -> Verdict:
     streamed = probe.stream(ASK, max_tokens=TOKENS, **capability.thinking.off_fields)
     problems = list(streamed.problems)
@@ -31,7 +33,14 @@ def framed_right(probe: Probe, capability: Capability) -> Verdict:
     return Passed(note=f"{len(streamed.pieces)} pieces")
 
 
-@check("SM201", "streamed text equals unstreamed text at temperature 0", group="stream", needs=("SM200",), budget_s=60)
+@check(
+    "SM201",
+    "streamed text equals unstreamed text at temperature 0",
+    group="stream",
+    needs=("SM200",),
+    budget_s=60,
+    abilities=("chat",),
+)
 def says_the_same(probe: Probe, capability: Capability) -> Verdict:
     """Rounding may tip a near tie between two runs: one pair that agrees is enough, only a steady difference counts."""
     fields = {"max_tokens": TOKENS, **capability.thinking.off_fields}
@@ -55,7 +64,14 @@ def _parts(answer: Answer) -> tuple[str, str]:
     return answer.reasoning, answer.content
 
 
-@check("SM202", "characters survive the borders of chunks (UTF-8)", group="stream", needs=("SM200",), budget_s=60)
+@check(
+    "SM202",
+    "characters survive the borders of chunks (UTF-8)",
+    group="stream",
+    needs=("SM200",),
+    budget_s=60,
+    abilities=("chat",),
+)
 def characters_survive(probe: Probe, capability: Capability) -> Verdict:
     """The text is forced where the engine can, so that any model says it; else the model is asked to repeat it."""
     whole, streamed = _forced(probe, capability) or _repeated(probe, capability)

@@ -6,7 +6,7 @@ from selfhost.smoke.checks.endings import CUT_TOKENS, LONG_ASK
 from selfhost.smoke.probe import Probe, Unanswered
 
 
-@check("SM150", "usage counts what /tokenize counts", group="answers", needs=("SM101",), abilities=("tokenize",))
+@check("SM150", "usage counts what /tokenize counts", group="answers", needs=("SM101",), abilities=("chat", "tokenize"))
 def usage_agrees(probe: Probe, capability: Capability) -> Verdict:
     """The switch is sent on both sides, because /tokenize does not know the server's own default."""
     body = probe.chat_body(LONG_ASK, capability.thinking.off_fields)

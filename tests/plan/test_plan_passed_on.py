@@ -1,0 +1,62 @@
+"""What stands behind `--`: said as it is, and no secret among it."""
+
+import pytest
+
+from selfhost.core.errors import InputError
+from selfhost.plan.passed_on import PassedOn
+
+SECRET = "hunter2hunter2"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--ssl-keyfile-password", SECRET),
+        (f"--ssl_keyfile_password={SECRET}",),
+        ("--api-key", SECRET),
+        ("--api_key", SECRET),
+        (f"--hf-token={SECRET}",),
+        ("--some-new-token", SECRET),
+        ("--signing-key", SECRET),
+        ("--store.password", SECRET),
+        ("--client-secret", SECRET),
+        ("--seed", "7", f"--my_api_key={SECRET}"),
+        ("--kv-transfer-config", f'{{"password": "{SECRET}"}}'),
+        ("--otlp-traces-endpoint", f"http://me:{SECRET}@collector:4317"),
+        ("--seed", f"hf_{SECRET}"),
+        ("--enforce-eager", f"hf_{SECRET}"),
+        (f"hf_{SECRET}",),
+    ],
+)
+def test_a_secret_is_refused_and_never_repeated(words: tuple[str, ...]) -> None:
+    with pytest.raises(InputError) as caught:
+        PassedOn.of("vllm", words)
+    error = caught.value
+    assert SECRET not in " ".join((error.what, error.why, error.evidence, *error.fix))
+    assert error.why
+
+
+@pytest.mark.parametrize("name", ["--max-num-batched-tokens", "--tokenizer", "--skip-tokenizer-init", "--block-size"])
+def test_a_flag_that_only_sounds_like_one_is_passed_on(name: str) -> None:
+    assert PassedOn.of("vllm", (name, "8")).flags == {name: "8"}
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("--bogus-flag",), "passed on to the engine as it is; selfhost does not know this flag"),
+        (
+            ("--max-model-len", "4k"),
+            "passed on to the engine as it is; it counts before selfhost's own choice; the memory was computed with it",
+        ),
+        (("--cpu-offload-gb", "1"), "passed on to the engine as it is; what it does to memory is not computed"),
+        (("--reasoning-parser", "qwen3"), "passed on to the engine as it is; it counts before selfhost's own choice"),
+    ],
+)
+def test_nothing_is_said_to_be_replaced_that_was_never_planned(words: tuple[str, ...], reason: str) -> None:
+    (decision,) = PassedOn.of("vllm", words).decisions()
+    assert decision.reason == reason
+
+
+def test_a_number_without_end_is_no_number() -> None:
+    assert PassedOn.of("vllm", ("--max-num-seqs", "inf")).count("--max-num-seqs") is None
