@@ -1,10 +1,13 @@
 """Why an engine is gone or hangs: the root cause where its log has one, and never an invented one."""
 
+import signal
+
 from selfhost.core.errors import Busy, DeployFailed
 from selfhost.deploy.apply import lost
 from selfhost.deploy.run import Run
 from selfhost.deploy.wording import filled, look_at
 from selfhost.engines.explain import explain
+from selfhost.engines.names import shown
 from selfhost.plan.command_line import command_line
 from selfhost.runtimes.base import Seen
 from selfhost.runtimes.process import ProcessRuntime
@@ -20,10 +23,12 @@ def died(run: Run, runtime: ProcessRuntime, seen: Seen, *, stage: str, after_s: 
     text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
     engine = run.plan.build.engine
     code = seen.exit_code if seen.signal is None else 128 + seen.signal
+    if seen.signal == signal.SIGKILL and not seen.out_of_memory:
+        code = None  # anybody may send it; read as a lack of memory only where the kernel counted one
     found = explain(text, engine=engine, exit_code=code, stage=stage, requests=False)
     if found and found[0].id == PORT_TAKEN:
         return lost(run, runtime.port_holder(run.plan.port) or "another process")
-    what = f"{engine} stopped after {format_duration(after_s)}"
+    what = f"{shown(engine)} stopped after {format_duration(after_s)}"
     look = f"the whole log is kept:\n{look_at(log)}"
     again = "then run the same command again; it continues here:\n" + command_line("up", run.gathered.service)
     if found:
@@ -49,7 +54,7 @@ def died(run: Run, runtime: ProcessRuntime, seen: Seen, *, stage: str, after_s: 
 def silent(run: Run, runtime: ProcessRuntime, *, stage: str, after_s: float) -> DeployFailed:
     """The error for an engine that neither speaks nor answers."""
     return DeployFailed(
-        f"{run.plan.build.engine} said nothing for {format_duration(after_s)} and does not answer, at `{stage}`",
+        f"{shown(run.plan.build.engine)} said nothing for {format_duration(after_s)} and does not answer, at `{stage}`",
         why="It still runs; a hang prints no line, so its cause can't be read from the log.",
         fix=(
             f"look at its log:\n{look_at(runtime.logs(run.plan.name))}",

@@ -3,6 +3,7 @@
 from selfhost.core.console import Console
 from selfhost.deploy.endpoint import describe_endpoint
 from selfhost.deploy.up import Result
+from selfhost.engines.names import shown
 from selfhost.shapes.exit import ExitCode
 from selfhost.shapes.plan import Plan
 from selfhost.shapes.units import format_duration, format_tokens
@@ -18,7 +19,7 @@ def lines(result: Result) -> list[str]:
     plan = run.plan
     endpoint = describe_endpoint(plan, run.state)
     head = HEADS.get(result.exit_code, "Running, not passed")
-    engine = f"{plan.build.engine} {plan.build.version}"
+    engine = f"{shown(plan.build.engine)} {plan.build.version}"
     what = (endpoint.base_url, f"model {endpoint.model}", engine, plan.device_name)
     rows = [
         f"{head:<9}{' · '.join(what)} · context {format_tokens(plan.context)}",

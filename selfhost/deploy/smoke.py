@@ -46,7 +46,12 @@ def check(run: Run, runtime: ProcessRuntime) -> str:
             report=report.to_json(),
         )
     )
-    return report.summary()
+    counts = (
+        (report.count("passed"), "passed"),
+        (report.count("failed", "error"), "failed"),
+        (report.count("skipped", "undecided"), "not run"),
+    )
+    return ", ".join(f"{count} {word}" for count, word in counts if count)
 
 
 def quick(run: Run, seen: Seen) -> tuple[Running, Checks | None]:

@@ -11,6 +11,7 @@ from selfhost.core.secret import read_key
 from selfhost.core.system import LocalSystem
 from selfhost.deploy.names import again
 from selfhost.deploy.state import Checks, State
+from selfhost.engines.names import shown
 from selfhost.runtimes.base import Seen
 from selfhost.runtimes.deployments import names
 from selfhost.runtimes.process import ProcessRuntime
@@ -82,7 +83,7 @@ def _planned(name: str, plan: Plan | None) -> Status:
         name=name,
         state="stopped",
         model=plan.model.served_name,
-        engine=f"{plan.build.engine} {plan.build.version}",
+        engine=f"{shown(plan.build.engine)} {plan.build.version}",
         device=plan.device_name,
         context=plan.context,
     )

@@ -11,6 +11,7 @@ from selfhost.core.files import write_atomic
 from selfhost.deploy.apply import memory_now
 from selfhost.deploy.fetch import fetch
 from selfhost.deploy.run import Run
+from selfhost.engines.names import shown
 from selfhost.plan.decide import decide
 from selfhost.plan.describe import precision_words
 from selfhost.plan.digest import digest_of
@@ -116,7 +117,13 @@ def render(run: Run) -> Outcome:
     run.state.write_lock(bundle=bundle.digest, bundle_files=sums)
     for path in changed:
         _write_one(run, path, bundle.files[path], ours=sums)
-    return Outcome(text=f"{len(bundle.files)} files · {run.state.bundle}")
+    return Outcome(text=f"{len(bundle.files)} files · {_short(run.state.bundle, run.work.env)}")
+
+
+def _short(path: Path, env: Mapping[str, str]) -> str:
+    """A path below the home folder as a person writes it."""
+    home = env.get("HOME", "")
+    return f"~/{path.relative_to(home)}" if home and path.is_relative_to(home) else str(path)
 
 
 def _write_one(run: Run, path: str, text: str, *, ours: Mapping[str, list[str]]) -> None:
@@ -165,7 +172,7 @@ def lint(run: Run) -> Outcome:
 
 def summary(plan: Plan) -> str:
     parts = [
-        f"{plan.build.engine} {plan.build.version}",
+        f"{shown(plan.build.engine)} {plan.build.version}",
         precision_words(plan),
         f"{format_tokens(plan.context)} context",
     ]

@@ -1,6 +1,6 @@
 """Which engine, in which environment."""
 
-from selfhost.engines.names import NAMES
+from selfhost.engines.names import shown
 from selfhost.plan.origin import by
 from selfhost.shapes.plan import Decision, EngineBuild, Evidence
 from selfhost.shapes.service import Service
@@ -17,7 +17,7 @@ def engine_decisions(*, build: EngineBuild, service: Service) -> tuple[Decision,
     return (
         Decision(
             field="engine",
-            value=f"{NAMES.get(build.engine, build.engine)} {build.version}",
+            value=f"{shown(build.engine)} {build.version}",
             reason=f"{backend}; the only engine that this version of selfhost starts",
             source=build.source,
             evidence=Evidence.SEEN_ELSEWHERE if build.backend == "cpu" else Evidence.READ_IN_CODE,

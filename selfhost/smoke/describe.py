@@ -5,7 +5,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from selfhost.core.columns import columns
 from selfhost.core.terminal import Terminal, cells
-from selfhost.engines.names import NAMES
+from selfhost.engines.names import shown
 from selfhost.shapes.units import format_duration
 from selfhost.smoke.report import CheckResult, SmokeReport
 
@@ -16,7 +16,7 @@ WORDS = {"passed": "ok", "failed": "FAIL", "error": "ERROR"}
 def head(report: SmokeReport) -> str:
     """Where, which engine, which model."""
     endpoint = report.endpoint
-    engine = f"{NAMES.get(endpoint.engine, endpoint.engine)} {endpoint.engine_version}".strip()
+    engine = f"{shown(endpoint.engine)} {endpoint.engine_version}".strip()
     return " · ".join(part for part in (endpoint.base_url, engine, endpoint.model) if part)
 
 
