@@ -23,7 +23,7 @@ def run(*argv: str) -> str:
 
 
 def block(shown: str, text: str, *, limit: int | None = None) -> str:
-    clean = text.replace(str(Path.home()), "~").replace(str(ROOT), ".")
+    clean = text.replace(str(ROOT), ".").replace(str(Path.home()), "/home/ana")
     if limit is not None and len(clean) > limit:
         clean = clean[:limit] + "…"
     return f"```console\n$ {shown}\n{clean}\n```"
