@@ -35,7 +35,7 @@ golden: setup ## write the golden folders of rendered files anew; review them wi
 docs: setup ## write docs/reference anew from the code
 	$(BIN)/python scripts/docs.py
 
-readme: setup ## run the README's session and put its real output there
+readme: setup ## run the README's commands and put their real output there
 	$(BIN)/python scripts/readme.py
 
 wheel: setup ## build the wheel into dist/

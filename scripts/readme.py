@@ -1,4 +1,4 @@
-"""Run the README's session for real and put its output between the markers. Needs minutes the first time."""
+"""Run the README's commands for real and put its output between the markers. Needs minutes the first time."""
 
 import json
 import os
@@ -30,10 +30,10 @@ def block(shown: str, text: str, *, limit: int | None = None) -> str:
 
 
 def put(text: str, name: str, new: str) -> str:
-    pattern = re.compile(rf"(<!-- session: {name} -->\n).*?(<!-- /session -->)", re.DOTALL)
+    pattern = re.compile(rf"(<!-- output: {name} -->\n).*?(<!-- /output -->)", re.DOTALL)
     found, count = pattern.subn(lambda m: m[1] + new + "\n" + m[2], text)
     if count != 1:
-        sys.exit(f"README.md has no place for the session `{name}`")
+        sys.exit(f"README.md has no place for the output of `{name}`")
     return found
 
 
