@@ -4,8 +4,8 @@ import os
 import sys
 from collections.abc import Sequence
 
+from selfhost.cli._commands import as_json, help_text
 from selfhost.cli._context import Invocation, invocation_of
-from selfhost.cli._table import as_json, help_text
 from selfhost.core.errors import SelfhostError
 from selfhost.core.signals import Terminated, raised
 from selfhost.shapes.exit import ExitCode

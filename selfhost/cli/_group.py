@@ -8,9 +8,9 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command as build
 
 import selfhost
+from selfhost.cli._commands import COMMANDS, help_text, unknown
 from selfhost.cli._context import Invocation, invocation
 from selfhost.cli._options import Color, Quiet
-from selfhost.cli._table import COMMANDS, help_text, unknown
 from selfhost.cli._usage import translate
 from selfhost.shapes.exit import ExitCode
 

@@ -1,4 +1,4 @@
-"""The one HTTP client: time-outs, a key that is never shown, server-sent events. The only import of httpx."""
+"""Our own HTTP client: time-outs, a key that is never shown, server-sent events. The only import of httpx."""
 
 import json
 from collections.abc import Iterator, Mapping

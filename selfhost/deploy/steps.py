@@ -1,15 +1,12 @@
 """The steps before an engine is touched: detect, plan, fetch, render, lint. apply, wait and smoke follow in up.py."""
 
-import hashlib
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 from selfhost.core.errors import InputError
-from selfhost.core.files import write_atomic
-from selfhost.deploy.apply import memory_now
 from selfhost.deploy.fetch import fetch
+from selfhost.deploy.memory import memory_now
+from selfhost.deploy.render import write_bundle
 from selfhost.deploy.run import Run
 from selfhost.engines.names import shown
 from selfhost.plan.decide import decide
@@ -95,56 +92,9 @@ def replan(run: Run, *, port: int, model: Model | None = None) -> None:
 
 
 def render(run: Run) -> Outcome:
-    """Write the files that start the same engine without selfhost. A file edited by hand is kept beside the new one."""
-    from selfhost.render.process import render as render_process
-
-    if run.environment is None:
-        raise ValueError("render before fetch")
-    bundle = render_process(
-        run.plan,
-        python=run.environment.python,
-        key_file=str(run.state.key_file),
-        folder=str(run.state.bundle),
-    )
-    run.bundle = bundle
-    changed = [path for path, text in bundle.files.items() if _differs(run.state.bundle / path, text)]
-    if not changed:
-        return Outcome(text=f"{len(bundle.files)} files", unchanged=True)
-    known = run.state.lock().get("bundle_files")
-    sums: dict[str, list[str]] = {path: list(kept) for path, kept in known.items()} if isinstance(known, dict) else {}
-    for path in bundle.files:  # the sum first: a kill between the two must not make our own file look like the user's
-        sums[path] = [*sums.get(path, [])[-4:], _sum(bundle.files[path])]
-    run.state.write_lock(bundle=bundle.digest, bundle_files=sums)
-    for path in changed:
-        _write_one(run, path, bundle.files[path], ours=sums)
-    return Outcome(text=f"{len(bundle.files)} files · {_short(run.state.bundle, run.work.env)}")
-
-
-def _short(path: Path, env: Mapping[str, str]) -> str:
-    """A path below the home folder as a person writes it."""
-    home = env.get("HOME", "")
-    return f"~/{path.relative_to(home)}" if home and path.is_relative_to(home) else str(path)
-
-
-def _write_one(run: Run, path: str, text: str, *, ours: Mapping[str, list[str]]) -> None:
-    target = run.state.bundle / path
-    if target.exists() and _sum(target.read_text(encoding="utf-8", errors="replace")) not in ours.get(path, []):
-        kept = target.with_name(f"{target.name}.edited-{time.strftime('%Y-%m-%dT%H-%M-%S')}")
-        target.rename(kept)
-        run.tell("render", "warning", f"{path} was edited by hand; your version is kept as {kept}")
-    executable = run.bundle is not None and path in run.bundle.executable
-    write_atomic(target, text, mode=0o700 if executable else 0o600)
-
-
-def _differs(path: Path, text: str) -> bool:
-    try:
-        return path.read_text(encoding="utf-8") != text
-    except (FileNotFoundError, UnicodeDecodeError):
-        return True
-
-
-def _sum(text: str) -> str:
-    return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()
+    """Write the files that start the same engine without selfhost."""
+    text, unchanged = write_bundle(run)
+    return Outcome(text=text, unchanged=unchanged)
 
 
 def lint(run: Run) -> Outcome:

@@ -14,7 +14,7 @@ from selfhost.shapes.units import format_duration
 
 STEP = "wait"
 POLL_S = 0.2
-"""An engine's death is noticed within this, well inside the two seconds promised."""
+"""With at most a second for /health, an engine's death is noticed well inside the two seconds promised."""
 SILENCE_S = 900.0
 """No log line and no answer for this long is a hang (a JIT build of minutes prints nothing)."""
 
@@ -62,7 +62,7 @@ def wait(run: Run, runtime: ProcessRuntime) -> str:
     began = last_word = time.monotonic()
     tail = Tail(runtime.logs(name))
     phases = Phases(began=began, follower=PhaseFollower(run.plan.build.engine))
-    with Client(f"http://{run.plan.address}:{run.plan.port}", timeout_s=2.0) as client:
+    with Client(f"http://{run.plan.address}:{run.plan.port}", timeout_s=1.0) as client:
         next_try = began
         while True:
             now = time.monotonic()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache as once
 from pathlib import Path
 
-from selfhost.models import hub_errors, hub_resume, hub_words
+from selfhost.models import hub_errors, hub_exceptions, hub_resume
 from selfhost.models.hub_cache import HubCache
 from selfhost.models.hub_meter import Meter, bar_of
 
@@ -95,7 +95,7 @@ class HubLibrary:
                 hf_raise_for_status(answer)
                 yield hub_resume.Range(start if answer.status_code == 206 else 0, answer.iter_raw())
         except httpx2.TransportError as error:
-            raise hub_resume.Interrupted(hub_words.reason(error)) from error
+            raise hub_resume.Interrupted(hub_exceptions.reason(error)) from error
 
     @contextlib.contextmanager
     def speaking(self, repo_id: str, asked: str) -> Iterator[None]:
@@ -108,7 +108,7 @@ class HubLibrary:
         try:
             yield
         except (httpx2.HTTPError, OSError, ValueError) as error:
-            raise hub_words.in_words(error, repo_id, asked=asked, cache=self._cache, env=self._env) from error
+            raise hub_exceptions.in_words(error, repo_id, asked=asked, cache=self._cache, env=self._env) from error
 
     def _token(self) -> str | bool:
         """The user's token; one from the usual file goes through the library, which renews expiring ones."""

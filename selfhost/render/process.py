@@ -3,17 +3,18 @@
 import json
 from collections.abc import Sequence
 
+from selfhost.core.secret import HEADER_SUFFIX
 from selfhost.engines.base import engine
 from selfhost.plan.digest import digest_of
 from selfhost.plan.workload import workload_of
-from selfhost.render.environment import environment
+from selfhost.render.templates import environment
 from selfhost.shapes.bundle import Bundle
 from selfhost.shapes.plan import Plan
 
 SCRIPT = "serve.sh"
 UNIT = "selfhost.service"
 README = "README.txt"
-KEY_HEADER_SUFFIX = ".header"
+
 """Beside a key lies the same key as an HTTP header line (core/secret.py)."""
 
 
@@ -32,7 +33,7 @@ def render(plan: Plan, *, python: str, key_file: str, log_hint: str = "", folder
         "title": f"{plan.name}: {plan.model.id} on {plan.build.engine} {plan.build.version}, {plan.device_name}",
         "digest": digest_of(plan),
         "key_file": key_file,
-        "header_file": key_file + KEY_HEADER_SUFFIX,
+        "header_file": key_file + HEADER_SUFFIX,
         "key_variable": engine(plan.build.engine).KEY_VARIABLE,
         "env": [{"name": name, "value": workload.env[name]} for name in sorted(workload.env)],
         "program": workload.argv[0],

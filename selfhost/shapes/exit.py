@@ -9,7 +9,7 @@ class ExitCode(IntEnum):
     OK = 0
     """Done and true."""
     NO = 1
-    """The check ran and says no: smoke failed, lint errors, does not fit."""
+    """The check ran and says no: smoke failed, the model does not fit, `explain` found a cause."""
     INPUT = 2
     """Wrong usage or input."""
     UNDECIDED = 3

@@ -78,7 +78,7 @@ class EngineBuild:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReasoningPlan:
-    """The mode as rendered. `mode` is what a client that sends nothing gets."""
+    """The mode asked for, as rendered; `unsent` says whether a client that sends nothing gets it."""
 
     mode: ReasoningMode
     budget_tokens: int | None = None
@@ -125,7 +125,7 @@ class Plan:
     build: EngineBuild
     runtime: str = "process"
     device: str
-    """`cpu` or the uuids of the accelerators, comma separated."""
+    """`cpu`, or the accelerator: its uuid, else its PCI address, else its index."""
     device_name: str
     address: str = "127.0.0.1"
     port: int

@@ -29,7 +29,7 @@ class ReasoningAsk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
-    """The request. None means: not asked, selfhost decides."""
+    """The request. None, and an empty model, mean: not asked, selfhost decides."""
 
     model: str
     name: str
@@ -48,4 +48,4 @@ class Service:
     engine_args: tuple[str, ...] = ()
     """Everything behind `--` on the command line, passed on to the engine."""
     origins: dict[str, str] = field(default_factory=dict)
-    """Where each value came from: `--port`."""
+    """Where each value came from, as typed: `--port 8001`."""

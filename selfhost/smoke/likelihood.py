@@ -44,7 +44,7 @@ def compare(probe: Probe, pairs: tuple[Pair, ...]) -> Comparison:
 
 
 def score(probe: Probe, text: str) -> Likelihood:
-    """VLLM's `prompt_logprobs` where it exists, else the older `echo` with `logprobs`."""
+    """By vLLM's `prompt_logprobs` where it exists, else the older `echo` with `logprobs`."""
     try:
         _, choice = probe.complete(text, max_tokens=1, prompt_logprobs=0)
         values = [row[1] for row in prompt_rows(choice)]

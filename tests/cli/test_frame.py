@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import selfhost
-from selfhost.cli._table import COMMANDS, PANELS
+from selfhost.cli._commands import COMMANDS, PANELS
 from selfhost.shapes.exit import ExitCode
 
 ROOT = Path(__file__).parents[2]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from selfhost.cli._table import COMMANDS
+from selfhost.cli._commands import COMMANDS
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "selfhost"

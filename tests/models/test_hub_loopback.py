@@ -14,7 +14,7 @@ import pytest
 
 from selfhost.core.errors import Busy, EnvironmentMissing, InputError, SelfhostError
 from selfhost.core.lock import hold
-from selfhost.models import hub_meter, hub_resume, hub_words
+from selfhost.models import hub_exceptions, hub_meter, hub_resume
 from selfhost.models.hub import Hub
 from selfhost.models.hub_cache import HubCache
 from selfhost.models.hub_files import wanted
@@ -454,7 +454,7 @@ def test_errors_of_the_file_system_are_told_apart(tmp_path: Path) -> None:
     cache.root.mkdir(parents=True)
     expected = {errno.ENOSPC: "MD029", errno.EACCES: "MD024", errno.EROFS: "MD024", errno.EIO: "MD020"}
     for number, words in expected.items():
-        said = hub_words.in_words(OSError(number, "no", "/x"), "acme/tiny", asked="main", cache=cache, env={})
+        said = hub_exceptions.in_words(OSError(number, "no", "/x"), "acme/tiny", asked="main", cache=cache, env={})
         assert said.id == words
 
 

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from selfhost.plan.decide import decide
 from selfhost.plan.workload import workload_of
-from selfhost.render.environment import environment, refuse_unescaped
 from selfhost.render.escape import comment, shell, shell_name, systemd, systemd_text
 from selfhost.render.process import render
+from selfhost.render.templates import environment, refuse_unescaped
 from selfhost.shapes.plan import Plan
 from selfhost.visibility.readers.process import read
 from tests.fakes.planning import a_host, a_model, a_service, smollm2

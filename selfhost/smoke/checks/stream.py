@@ -90,7 +90,7 @@ def characters_survive(probe: Probe, capability: Capability) -> Verdict:
 
 
 def _forced(probe: Probe, capability: Capability) -> tuple[str, Streamed] | None:
-    """VLLM's structured outputs with a single choice."""
+    """By vLLM's structured outputs with a single choice."""
     fields = {"max_tokens": 256, "structured_outputs": {"choice": [LETTERS]}, **capability.thinking.off_fields}
     try:
         streamed = probe.stream("Say hello", **fields)
