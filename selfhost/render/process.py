@@ -15,12 +15,11 @@ SCRIPT = "serve.sh"
 UNIT = "selfhost.service"
 README = "README.txt"
 
-"""Beside a key lies the same key as an HTTP header line (core/secret.py)."""
-
 
 def render(plan: Plan, *, python: str, key_file: str, log_hint: str = "", folder: str = "") -> Bundle:
     """Files that start the plan's engine without selfhost; the same plan gives the same bytes.
 
+    `python` is the absolute path of the engine's interpreter.
     `folder` is where they will lie; without it there is no unit, since a unit needs absolute paths.
     """
     workload = workload_of(plan, python=python)

@@ -73,7 +73,7 @@ def test_no_word_is_read_as_shell(program: str, text: str, stub: Path) -> None:
 
 
 @settings(max_examples=100, deadline=None)
-@given(argv=st.lists(TEXT, max_size=6), env=st.dictionaries(NAMES, TEXT, max_size=4), python=TEXT.filter(bool))
+@given(argv=st.lists(TEXT, max_size=6), env=st.dictionaries(NAMES, TEXT, max_size=4), python=TEXT.map("/{}".format))
 def test_what_is_rendered_reads_back_as_planned(argv: list[str], env: dict[str, str], python: str) -> None:
     plan = a_plan(argv=tuple(argv), env=env)
     bundle = render(plan, python=python, key_file="/x/key")
