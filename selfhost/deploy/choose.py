@@ -1,8 +1,6 @@
 """What nobody asked for is chosen here: the model of a bare `up`, and the port."""
 
-from pathlib import Path
-
-from selfhost.core.errors import Busy, InputError
+from selfhost.core.errors import Busy
 from selfhost.deploy.state import State
 from selfhost.deploy.workplace import Workplace
 from selfhost.hosts.placement import Placement
@@ -12,7 +10,6 @@ from selfhost.plan.command_line import command_line
 from selfhost.runtimes.deployments import names
 from selfhost.runtimes.process import ProcessRuntime
 from selfhost.shapes.host import Host, Known
-from selfhost.shapes.model import Model, Origin
 from selfhost.shapes.service import Service
 
 DEFAULT_PORT = 8000
@@ -39,27 +36,6 @@ def choose_model(work: Workplace, service: Service, host: Host, placement: Place
         accelerator_bytes=max(cards) if cards else None,
         hub_reachable=isinstance(reachable, Known) and reachable.value,
     )
-
-
-def refuse_other_model(state: State, service: Service, model: Model) -> None:
-    """Two models of the same base name must not silently replace each other; with --name it was asked for."""
-    before = state.plan()
-    if before is None or "name" in service.origins or identity(before.model) == identity(model):
-        return
-    raise InputError(
-        f"`{service.name}` already names a deployment of {before.model.path or before.model.id}",
-        why="A deployment keeps its model; another model under the same name would replace it.",
-        fix=(
-            "give this one a name of its own:\n" + command_line("up", service, change={"name": f"{service.name}-2"}),
-            f"or take the other down first:\nselfhost down {service.name}",
-        ),
-        id="CF010",
-    )
-
-
-def identity(model: Model) -> str:
-    """What makes two models the same: the folder itself however it was typed, else the hub's id."""
-    return str(Path(model.path).resolve()) if model.origin is Origin.FOLDER else model.id.lower()
 
 
 def choose_port(work: Workplace, service: Service, state: State) -> int:

@@ -6,7 +6,8 @@ from dataclasses import replace
 from selfhost.core.errors import Busy, EnvironmentMissing, SelfhostError
 from selfhost.core.lock import holder_of
 from selfhost.core.secret import ensure_key
-from selfhost.deploy.names import again, unknown
+from selfhost.deploy.again import again
+from selfhost.deploy.names import unknown
 from selfhost.deploy.state import State
 from selfhost.deploy.workplace import Workplace
 from selfhost.runtimes.deployments import names

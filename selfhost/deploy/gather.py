@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from selfhost.core.names import slug
-from selfhost.deploy.choose import CHOSEN, choose_model, choose_port, refuse_other_model
+from selfhost.deploy.choose import CHOSEN, choose_model, choose_port
+from selfhost.deploy.identity import refuse_other_model
 from selfhost.deploy.state import State
 from selfhost.deploy.wording import naming
 from selfhost.deploy.workplace import Workplace

@@ -1,12 +1,9 @@
-"""Which deployment is meant, what starts it again, and what is said when there is no such one."""
+"""Which deployment is meant, and what is said when there is no such one."""
 
 import difflib
-from dataclasses import replace
 
 from selfhost.core.errors import InputError
 from selfhost.core.paths import Paths
-from selfhost.deploy.state import State
-from selfhost.plan.command_line import command_line
 from selfhost.runtimes.deployments import names
 
 
@@ -39,11 +36,3 @@ def unknown(paths: Paths, name: str) -> InputError:
     fix = [f"perhaps {' or '.join(f'`{n}`' for n in near)}"] if near else []
     fix.append("see what is here:\nselfhost status")
     return InputError(f"nothing named `{name}` is deployed here", fix=fix, id="RT001")
-
-
-def again(state: State) -> str:
-    """The very command that starts this deployment, whatever it was called with; empty when nobody knows any more."""
-    service = state.service()
-    if service is None:
-        return ""
-    return command_line("up", service if "name" in service.origins else replace(service, name=""))

@@ -9,7 +9,7 @@ from selfhost.core.lock import holder_of
 from selfhost.core.paths import Paths
 from selfhost.core.secret import read_key
 from selfhost.core.system import LocalSystem
-from selfhost.deploy.names import again
+from selfhost.deploy.again import again
 from selfhost.deploy.state import Checks, State
 from selfhost.engines.names import shown
 from selfhost.runtimes.base import Seen

@@ -4,8 +4,8 @@ import re
 from collections.abc import Sequence
 
 from selfhost.core.errors import EnvironmentMissing
+from selfhost.hosts.engine_support import driver_floor
 from selfhost.hosts.grant import BY_NUMBER, GRANTS, PLACE, Case, by_number_elsewhere, join_group
-from selfhost.hosts.pci_table import driver_floor
 from selfhost.shapes.host import Accelerator, DeviceNode, Host, Known, Vendor
 
 CPU_INSTEAD = "or run on the CPU:\nselfhost up MODEL --device cpu"

@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from selfhost.core.table import read_table
-from selfhost.shapes.host import Known, PciDevice, Support
+from selfhost.shapes.host import PciDevice
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ def is_display(device: PciDevice) -> bool:
 
 
 @cache
-def _table() -> Mapping[str, Any]:
+def table() -> Mapping[str, Any]:
     return read_table("selfhost.hosts.vendors", "pci_ids.toml")
 
 
@@ -34,7 +34,7 @@ def lookup(vendor_id: str, device_id: str) -> Card | None:
     if not re.fullmatch("[0-9a-f]{1,4}", device_id):
         return None
     wanted = int(device_id, 16)
-    for row in _table()["card"]["rows"]:
+    for row in table()["card"]["rows"]:
         first, _, last = row["ids"].partition("-")
         if row["vendor"] == vendor_id and int(first, 16) <= wanted <= int(last or first, 16):
             integrated = bool(row.get("integrated", False))
@@ -46,7 +46,7 @@ def screen(device: PciDevice) -> str:
     """The name of a display that never computes (a BMC's, a virtual machine's), empty for everything else."""
     if not is_display(device):
         return ""
-    for row in _table()["display"]["rows"]:
+    for row in table()["display"]["rows"]:
         if row["vendor"] == device.vendor_id and row.get("device", device.device_id) == device.device_id:
             return str(row["name"])
     return ""
@@ -54,50 +54,10 @@ def screen(device: PciDevice) -> str:
 
 def maker(vendor_id: str) -> str:
     """Who makes this processing accelerator, as far as the table knows."""
-    named = (str(row["name"]) for row in _table()["maker"]["rows"] if row["vendor"] == vendor_id)
+    named = (str(row["name"]) for row in table()["maker"]["rows"] if row["vendor"] == vendor_id)
     return next(named, f"unknown maker {vendor_id}")
-
-
-def driver_floor() -> str:
-    """The oldest branch of the NVIDIA driver on which the current engine build starts."""
-    return str(_table()["compiled"]["nvidia"]["driver_floor"])
-
-
-def toolkit() -> str:
-    """What the current engine build for NVIDIA is compiled with."""
-    return str(_table()["compiled"]["nvidia"]["toolkit"])
 
 
 def tegra_arch(chip: str) -> str:
     """The architecture of a Jetson's chip (`tegra234`), empty for one that the table does not know."""
-    return next((str(row["arch"]) for row in _table()["tegra"]["rows"] if row["chip"] == chip), "")
-
-
-def support(vendor: str, arch: object, *, architecture: str = "x86_64") -> tuple[Support, str]:
-    """Whether the engine build has code for `arch` (a Fact), and the reason in words."""
-    compiled = _table()["compiled"][vendor]
-    if not isinstance(arch, Known):
-        return Support.UNKNOWN, "its device id is in no table of this version"
-    build = str(compiled["build"])
-    if vendor == "nvidia":
-        targets = compiled.get(architecture, compiled["x86_64"])
-        runs = any(_runs(target, arch.value) for target in targets)
-        lowest = f", it starts at {targets[0]}"
-    else:
-        targets = compiled["archs"]
-        runs = arch.value in targets
-        lowest = ""
-    if runs:
-        return Support.SUPPORTED, f"{build} has code for {arch.value}"
-    return Support.UNSUPPORTED, f"{build} has no code for {arch.value}{lowest}"
-
-
-def _runs(target: str, arch: str) -> bool:
-    """CUDA binaries run on the same major version and the same or a later minor (CUDA guide, binary compatibility)."""
-    built, card = _version(target), _version(arch)
-    return built[0] == card[0] and built[1] <= card[1]
-
-
-def _version(arch: str) -> tuple[int, int]:
-    digits = arch.removeprefix("sm_")
-    return (int(digits[:-1]), int(digits[-1])) if len(digits) > 1 and digits.isdecimal() else (0, 0)
+    return next((str(row["arch"]) for row in table()["tegra"]["rows"] if row["chip"] == chip), "")

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from selfhost.core.errors import InputError
+from selfhost.hosts.engine_support import driver_floor, toolkit
 from selfhost.hosts.obstacle import CPU_INSTEAD, Obstacle, obstacle, version
-from selfhost.hosts.pci_table import driver_floor, screen, toolkit
+from selfhost.hosts.pci_table import screen
 from selfhost.shapes.host import Accelerator, Host, Known, Support, Vendor
 from selfhost.shapes.units import format_bytes
 

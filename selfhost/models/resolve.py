@@ -1,18 +1,17 @@
-"""What the user typed → the Model that will be served: alias, hub id, address of a model's page, or a directory."""
+"""From a reference to the Model that will be served, with what is known of it on this machine or the hub."""
 
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from selfhost.core.errors import InputError
 from selfhost.core.names import slug
 from selfhost.core.paths import Paths
 from selfhost.models import catalog, config, embedded, weights
 from selfhost.models.catalog import CatalogRow
 from selfhost.models.families import family_of
 from selfhost.models.folder import check_is_model
+from selfhost.models.reference import Asked, take_apart
 from selfhost.shapes.host import Fact, Known, Unknown
 from selfhost.shapes.model import Model, Origin
 from selfhost.shapes.precision import VALUE_BYTES
@@ -20,25 +19,10 @@ from selfhost.shapes.precision import VALUE_BYTES
 if TYPE_CHECKING:
     from selfhost.models.hub import Hub
 
-_HUB_ID = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?/[A-Za-z0-9](?:[A-Za-z0-9._-]{0,94}[A-Za-z0-9])?")
-_PAGE = re.compile(r"(?:hf://|(?:https?://)?(?:www\.)?(?:huggingface\.co|hf\.co)/)(?:models/)?(.+)")
-_REVISION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,199}")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Asked:
-    """A reference, taken apart. Exactly one of `folder` and `repo_id` is set."""
-
-    ref: str
-    folder: Path | None = None
-    repo_id: str = ""
-    revision: str = ""
-    row: CatalogRow | None = None
-
 
 def resolve(ref: str, *, env: Mapping[str, str], paths: Paths, hub: "Hub") -> Model:
     """Find out what `ref` names. The hub is only asked when no complete snapshot is on this machine."""
-    asked = _take_apart(ref.strip(), env)
+    asked = take_apart(ref.strip(), env)
     if asked.folder is not None:
         return _from_folder(asked, asked.folder)
     snapshot = hub.snapshot(asked.repo_id, asked.revision)
@@ -59,85 +43,7 @@ def _is_away(hub: "Hub") -> bool:
     return isinstance(reached, Known) and not reached.value
 
 
-def _take_apart(ref: str, env: Mapping[str, str]) -> _Asked:
-    page = _PAGE.fullmatch(ref)
-    if page:
-        return _of_page(ref, page[1])
-    name, _, revision = ref.partition("@")
-    row = catalog.by_alias(name)
-    if row is not None:
-        return _Asked(ref=ref, repo_id=row.id, revision=_checked_revision(ref, revision) or row.revision, row=row)
-    folder = _as_folder(ref, env)
-    if folder is not None:
-        return _Asked(ref=ref, folder=folder)
-    if "/" not in name:
-        raise _unknown_name(ref, name)
-    return _of_hub_id(ref, name, revision)
-
-
-def _of_page(ref: str, rest: str) -> _Asked:
-    """`org/name`, `org/name@rev` or a page of it such as `org/name/tree/rev`."""
-    parts = re.split(r"[?#]", rest, maxsplit=1)[0].strip("/").split("/")
-    name, _, revision = "/".join(parts[:2]).partition("@")
-    if len(parts) > 3 and parts[2] in ("tree", "blob", "resolve", "commit"):
-        revision = parts[3]
-    return _of_hub_id(ref, name, revision)
-
-
-def _of_hub_id(ref: str, name: str, revision: str) -> _Asked:
-    if not _HUB_ID.fullmatch(name) or "--" in name or ".." in name or name.endswith(".git"):
-        raise InputError(
-            f"`{ref}` is not a model",
-            why="A model is an alias, a hub id such as Qwen/Qwen3-4B (with @REVISION if wanted), or a directory.",
-            fix=("see what selfhost knows by name:\nselfhost models", "a directory is best typed with ./ or /"),
-            id="MD023",
-        )
-    row = catalog.by_id(name)
-    repo_id = row.id if row else name
-    pinned = row.revision if row else ""
-    return _Asked(ref=ref, repo_id=repo_id, revision=_checked_revision(ref, revision) or pinned, row=row)
-
-
-def _checked_revision(ref: str, revision: str) -> str:
-    if ref.endswith("@") or (revision and (not _REVISION.fullmatch(revision) or ".." in revision)):
-        raise InputError(
-            f"`{revision}` in `{ref}` is not a revision",
-            why="After @ stands a branch, a tag, or a commit of 40 hexadecimal digits.",
-            fix=("leave out the part after @ for the newest state",),
-            id="MD009",
-        )
-    return revision
-
-
-def _as_folder(ref: str, env: Mapping[str, str]) -> Path | None:
-    """The directory that `ref` means, or None when it is a name. A typed path counts even if nothing is there."""
-    path = Path(env.get("HOME") or "/root") / ref[2:] if ref.startswith("~/") else Path(ref)
-    typed = ref.startswith(("/", "./", "../", "~/")) or ref in (".", "..") or _outside_hub(ref)
-    if not ref:
-        return None
-    return path.absolute() if typed or path.exists() else None
-
-
-def _outside_hub(ref: str) -> bool:
-    """More slashes than a hub id has; a revision after @ may have its own (`refs/pr/4`)."""
-    return ref.partition("@")[0].count("/") > 1 or ref.endswith("/")
-
-
-def _unknown_name(ref: str, name: str) -> InputError:
-    near = catalog.nearest(name.replace(":", "-").replace("_", "-"))
-    return InputError(
-        f"selfhost knows no model `{ref}`" if ref else "no model was named",
-        why="A name without a slash is looked up in the catalog; a directory of that name is not here either.",
-        fix=(
-            *(f"perhaps {other}" for other in near),
-            "see all names:\nselfhost models",
-            "any other model works by its hub id, for instance:\nselfhost up Qwen/Qwen3-4B",
-        ),
-        id="MD001",
-    )
-
-
-def _from_folder(asked: _Asked, folder: Path) -> Model:
+def _from_folder(asked: Asked, folder: Path) -> Model:
     """A directory of the user's. Its weights are checked here: nothing else will fetch them anew."""
     check_is_model(folder)
     revision = Unknown("a local directory has no revision")
@@ -149,7 +55,7 @@ def _checked_size(folder: str) -> Fact[int]:
     return weights.total_bytes(folder)
 
 
-def _from_hub(asked: _Asked, hub: "Hub") -> Model:
+def _from_hub(asked: Asked, hub: "Hub") -> Model:
     """Only the few small files that describe the model are fetched here."""
     commit = hub.commit(asked.repo_id, asked.revision)
     described = hub.card_files(asked.repo_id, commit)
@@ -164,7 +70,7 @@ def _from_hub(asked: _Asked, hub: "Hub") -> Model:
 
 
 def _from_files(
-    asked: _Asked, folder: str, *, path: str, revision: Fact[str], size: Fact[int], pickled: bool | None = None
+    asked: Asked, folder: str, *, path: str, revision: Fact[str], size: Fact[int], pickled: bool | None = None
 ) -> Model:
     """A Model from config.json and its neighbours in `folder`."""
     said = config.read(folder)
@@ -219,7 +125,7 @@ def _served_name(row: CatalogRow | None, name: str) -> str:
     return (row.alias if row else "") or slug(name) or "model"
 
 
-def _embedded(asked: _Asked, row: CatalogRow, ready: str | None) -> Model:
+def _embedded(asked: Asked, row: CatalogRow, ready: str | None) -> Model:
     """The demonstration model out of a Python package, made or still to be made."""
     if ready is not None:
         made = _from_files(
@@ -237,7 +143,7 @@ def _as_embedded(model: Model) -> Model:
     return replace(model, origin=Origin.EMBEDDED)
 
 
-def _without_hub(asked: _Asked, hub: "Hub") -> Model:
+def _without_hub(asked: Asked, hub: "Hub") -> Model:
     """What the catalog knows, for planning; without a row there is nothing to plan with, and the reason is raised."""
     row = asked.row or catalog.relative_of(asked.repo_id)
     if row is None:
@@ -250,7 +156,7 @@ def _without_hub(asked: _Asked, hub: "Hub") -> Model:
     return _from_row(asked, row, revision=revision)
 
 
-def _from_row(asked: _Asked, row: CatalogRow, *, revision: Fact[str]) -> Model:
+def _from_row(asked: Asked, row: CatalogRow, *, revision: Fact[str]) -> Model:
     own = row.id == asked.repo_id
     foreign = Unknown(f"{asked.repo_id} is derived from {row.id}; its own files were not read")
     return Model(

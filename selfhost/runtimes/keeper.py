@@ -25,8 +25,10 @@ from selfhost.core.lock import me
 from selfhost.core.processes import ProcessRef
 from selfhost.runtimes import logfiles, members, records
 from selfhost.runtimes.records import EngineRecord, ExitRecord
-from selfhost.runtimes.run_folder import LOCK_HELD, RunFolder
+from selfhost.runtimes.run_folder import RunFolder
 
+LOCK_HELD = 75
+"""Exit code of a keeper (EX_TEMPFAIL): another keeper or an engine of this deployment holds the lock."""
 LOCK_WAIT_S = 1.0
 """`inspect` tries the lock for an instant; only one that stays held means another engine."""
 TICK_S = 1.0

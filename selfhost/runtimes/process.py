@@ -22,9 +22,10 @@ from selfhost.core.system import System
 from selfhost.runtimes import members, ports, records
 from selfhost.runtimes.base import STOP_GRACE_S, EngineState, Launchable, RuntimeInfo, Seen, StopReceipt
 from selfhost.runtimes.environment import engine_environment
+from selfhost.runtimes.keeper import LOCK_HELD
 from selfhost.runtimes.look import look
 from selfhost.runtimes.memory import memory_bytes
-from selfhost.runtimes.run_folder import LOCK_HELD, RunFolder
+from selfhost.runtimes.run_folder import RunFolder
 
 LAUNCH_SCHEMA = "selfhost.launch/1"
 START_S = 30.0

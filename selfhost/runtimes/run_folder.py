@@ -1,10 +1,7 @@
-"""Where the files of one running engine lie, and what a keeper says that finds the place taken."""
+"""Where the files of one running engine lie."""
 
 from dataclasses import dataclass
 from pathlib import Path
-
-LOCK_HELD = 75
-"""Exit code of a keeper (EX_TEMPFAIL): another keeper or an engine of this deployment holds the lock."""
 
 
 @dataclass(frozen=True, slots=True)

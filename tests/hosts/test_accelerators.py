@@ -9,7 +9,8 @@ from selfhost.core.recorded import Recorded
 from selfhost.core.system import Completed
 from selfhost.core.table import read_table
 from selfhost.hosts.detect import detect
-from selfhost.hosts.pci_table import lookup, support, tegra_arch
+from selfhost.hosts.engine_support import support
+from selfhost.hosts.pci_table import lookup, tegra_arch
 from selfhost.hosts.to_json import to_json
 from selfhost.hosts.vendors.amd import gfx_name
 from selfhost.shapes.host import Accelerator, Host, Known, Support, Unknown, Vendor

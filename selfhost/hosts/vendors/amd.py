@@ -5,10 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from selfhost.core.system import System
+from selfhost.hosts.engine_support import support
 from selfhost.hosts.glance import glance, names, number, pairs
 from selfhost.hosts.nodes import openable, tried
 from selfhost.hosts.pci import BUS
-from selfhost.hosts.pci_table import Card, lookup, screen, support
+from selfhost.hosts.pci_table import Card, lookup, screen
 from selfhost.shapes.host import Accelerator, DeviceNode, Fact, Known, PciDevice, Support, Unknown, Vendor
 
 VENDOR_ID = "1002"

@@ -4,10 +4,11 @@ import re
 from collections.abc import Sequence
 
 from selfhost.core.system import System
+from selfhost.hosts.engine_support import support
 from selfhost.hosts.glance import glance, names, number
 from selfhost.hosts.nodes import openable, tried
 from selfhost.hosts.pci import BUS
-from selfhost.hosts.pci_table import is_display, lookup, support
+from selfhost.hosts.pci_table import is_display, lookup
 from selfhost.shapes.host import Accelerator, DeviceNode, Fact, Known, PciDevice, Support, Unknown, Vendor
 
 VENDOR_ID = "8086"

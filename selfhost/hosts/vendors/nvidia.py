@@ -5,10 +5,11 @@ from collections.abc import Mapping, Sequence
 
 from selfhost.core.system import System
 from selfhost.hosts.cpu import architecture
+from selfhost.hosts.engine_support import support
 from selfhost.hosts.glance import exists, glance, names, pairs
 from selfhost.hosts.nodes import openable, tried
 from selfhost.hosts.nvidia_smi import SmiAnswer, SmiCard, ask
-from selfhost.hosts.pci_table import lookup, support, tegra_arch
+from selfhost.hosts.pci_table import lookup, tegra_arch
 from selfhost.shapes.host import Accelerator, DeviceNode, Fact, Known, PciDevice, Unknown, Vendor
 
 VENDOR_ID = "10de"
