@@ -31,6 +31,7 @@ class Place:
     path: str = ""
     line: int | None = None
     object: str = ""
+    column: int | None = None
 
     def __str__(self) -> str:
         spot = f"{self.path}:{self.line}" if self.path and self.line else self.path
@@ -63,6 +64,7 @@ class Finding:
             "where": str(self.place),
             "path": self.place.path,
             "line": self.place.line,
+            "column": self.place.column,
             "object": self.place.object,
             "evidence": self.evidence,
             "why": self.why,

@@ -2,34 +2,11 @@
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Generic, TypeVar
 
-T = TypeVar("T")
+from selfhost.shapes.fact import Fact, Known, Unknown, Vendor
+from selfhost.shapes.surroundings import Surroundings
 
-
-@dataclass(frozen=True, slots=True)
-class Known(Generic[T]):
-    """A value and the file, command or call it was read from."""
-
-    value: T
-    how: str
-
-
-@dataclass(frozen=True, slots=True)
-class Unknown:
-    """The reason why a value could not be read."""
-
-    reason: str
-
-
-Fact = Known[T] | Unknown
-
-
-class Vendor(StrEnum):
-    NVIDIA = "nvidia"
-    AMD = "amd"
-    INTEL = "intel"
-    OTHER = "other"
+__all__ = ["Fact", "Known", "Unknown", "Vendor"]
 
 
 class Support(StrEnum):
@@ -49,6 +26,38 @@ class DeviceNode:
     """`ok` or an errno name: ENOENT is not here, EPERM is not allowed by the device cgroup, EACCES is the file mode."""
     mode: int = 0
     gid: int = 0
+
+
+class Partitioning(StrEnum):
+    """How one card is cut, or which part of one this is."""
+
+    NONE = "none"
+    MIG = "mig"
+    COMPUTE = "compute partition"
+    """AMD: SPX is whole; DPX, TPX, QPX, CPX are parts."""
+    TILE = "tile"
+    VGPU = "vgpu"
+    SRIOV_VF = "sr-iov vf"
+    PASSTHROUGH = "passthrough"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Partition:
+    """One slice of a card that is allocated by itself (a MIG device). Memory in bytes."""
+
+    name: str
+    """Profile: `3g.40gb`, `1c.3g.71gb`."""
+    uuid: str = ""
+    memory: Fact[int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tenant:
+    """A process that holds memory of the card. Bytes."""
+
+    pid: int
+    name: str
+    memory: Fact[int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +89,28 @@ class Accelerator:
     """What the PCI function is bound to: `nvidia`, `nouveau`, `vfio-pci`, `amdgpu`, `xe`."""
     driver_version: str = ""
     """As the card's own tool gives it; empty when there was no answer."""
+    device_id: str = ""
+    """PCI device id, four hexadecimal digits."""
+    integrated: bool = False
+    """Graphics inside a processor (an iGPU). A big APU such as Strix Halo is integrated and yet computes."""
+    partitioning: Partitioning = Partitioning.NONE
+    partition_mode: str = ""
+    """`Enabled` (MIG), `CPX/NPS4`, `GRID A100-10C`."""
+    partitions: tuple[Partition, ...] = ()
+    tenants: tuple[Tenant, ...] = ()
+    tool_index: dict[str, int] = field(default_factory=dict)
+    """The number that each tool gives this card: `nvidia-smi`, `amd-smi`, `rocm-smi`, `hip`, `level-zero`.
+
+    They differ; none is an index of ours and none may stand for another.
+    """
+    numa_node: int | None = None
+    fabric: str = ""
+    """NVSwitch fabric as NVML or nvidia-smi gives it, `Completed/Success`; empty where there is none."""
+    link_group: str = ""
+    """Cards of one group are directly linked: the XGMI hive, the NVLink clique."""
+    memory_used: Fact[int] = field(default_factory=lambda: Unknown("not read"))
+    licence: str = ""
+    """vGPU: `Licensed`, `Unlicensed (Restricted)`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,6 +164,17 @@ class Nesting:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """How two cards reach each other, by their `Accelerator.index`: `NV4`, `XGMI`, `PIX`, `PHB`, `NODE`, `SYS`."""
+
+    a: int
+    b: int
+    kind: str
+    peer_access: str = ""
+    """`OK`, or why not: `GNS` (the card does not), `CNS` (the chipset does not)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Host:
     """What `detect` found."""
 
@@ -147,6 +189,11 @@ class Host:
     nesting: tuple[Nesting, ...] = ()
     driver: Fact[str] = field(default_factory=lambda: Unknown("no accelerator driver was looked for"))
     """NVIDIA driver version as the kernel module reports it."""
+    links: tuple[Link, ...] = ()
+    env: dict[str, str] = field(default_factory=dict)
+    """Only variables that select or grant devices, by hosts/visible_env; never the whole environment."""
+    surroundings: Surroundings | None = None
+    """None until it was asked for (`detect(…, wide=True)`): `up` and `plan` do not need it."""
 
     @property
     def usable_accelerators(self) -> tuple[Accelerator, ...]:

@@ -78,14 +78,14 @@ def test_what_is_rendered_reads_back_as_planned(argv: list[str], env: dict[str, 
     plan = a_plan(argv=tuple(argv), env=env)
     bundle = render(plan, python=python, key_file="/x/key")
     workload = read(bundle.files["serve.sh"], path="serve.sh")
-    assert dataclasses.replace(workload, path="", lines={}) == workload_of(plan, python=python)
+    assert dataclasses.replace(workload, path="", at={}) == workload_of(plan, python=python)
 
 
 def test_real_plans_read_back_too() -> None:
     for model in (smollm2(), a_model()):
         plan = decide(host=a_host(gib=64), model=model, service=a_service(), port=8000)
         workload = read(render(plan, python="/p/bin/python", key_file="/k").files["serve.sh"], path="s")
-        assert dataclasses.replace(workload, path="", lines={}) == workload_of(plan, python="/p/bin/python")
+        assert dataclasses.replace(workload, path="", at={}) == workload_of(plan, python="/p/bin/python")
 
 
 def test_the_key_is_read_from_its_file_and_stands_in_no_file(stub: Path) -> None:

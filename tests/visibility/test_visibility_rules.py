@@ -77,7 +77,7 @@ def test_every_finding_says_where_why_and_what_to_do() -> None:
 def test_a_finding_stands_on_the_line_of_its_variable() -> None:
     workload, host = load(CASES / "DV002" / "bad-one-card.sh")
     finding = next(iter(lint(workload, host)))
-    assert (finding.place.line, finding.place.object) == (3, "CUDA_VISIBLE_DEVICES")
+    assert (finding.place.line, finding.place.object) == (3, workload.label)
 
 
 def test_a_secret_that_is_found_is_not_repeated() -> None:

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 
 from selfhost.core.errors import InputError
 from selfhost.shapes.finding import Place
-from selfhost.shapes.workload import Workload
+from selfhost.shapes.workload import Spot, Workload
 from selfhost.visibility.readers.shell import Command, Word, commands
 
 _ASSIGNMENT = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)=(?P<value>.*)\Z", re.DOTALL)
@@ -39,7 +39,7 @@ Assignment = tuple[str, Word, str]
 @dataclass(slots=True)
 class _Seen:
     env: dict[str, str] = field(default_factory=dict)
-    lines: dict[str, int] = field(default_factory=dict)
+    at: dict[str, Spot] = field(default_factory=dict)
     local: dict[str, Word] = field(default_factory=dict)
 
     def set(self, name: str, word: Word, value: str) -> None:
@@ -47,11 +47,11 @@ class _Seen:
             self.unset(name)
         else:
             self.env[name] = value
-            self.lines[name] = word.line
+            self.at[f"env.{name}"] = Spot(line=word.line)
 
     def unset(self, name: str) -> None:
         self.env.pop(name, None)
-        self.lines.pop(name, None)
+        self.at.pop(f"env.{name}", None)
 
 
 def read(text: str, *, path: str) -> Workload:
@@ -79,7 +79,7 @@ def read(text: str, *, path: str) -> Workload:
         )
     named = _NAMED.search(text)
     name = named["name"] if named else PurePosixPath(path).stem
-    return Workload(name=name, argv=argv, env=seen.env, path=path, lines=seen.lines)
+    return Workload(name=name, argv=argv, env=seen.env, path=path, at=seen.at)
 
 
 def _run(command: Command, seen: _Seen) -> tuple[str, ...]:

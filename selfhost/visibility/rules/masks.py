@@ -54,7 +54,7 @@ def mask_points_outside(workload: Workload, host: Host | None) -> Iterator[Found
             has = "none" if not count else "only device 0" if count == 1 else f"devices 0 to {count - 1}"
             yield Found(
                 title=f"{variable} names device {outside[0]}; this machine has {has} for it",
-                place=place(workload, variable),
+                place=place(workload, f"env.{variable}"),
                 evidence=f"{variable}={workload.env[variable]}",
                 why="A mask counts from 0 over what the process can see. CUDA cuts the list at the first number that "
                 "does not exist, so the engine finds fewer devices than meant, or none.",
@@ -73,7 +73,7 @@ def two_layers_of_amd_masks(workload: Workload, host: Host | None) -> Iterator[F
         if upper and ordinals(upper) != tuple(range(kept)):
             yield Found(
                 title=f"{variable}={upper} is counted inside ROCR_VISIBLE_DEVICES={lower}, not beside it",
-                place=place(workload, variable),
+                place=place(workload, f"env.{variable}"),
                 evidence=f"ROCR_VISIBLE_DEVICES={lower} · {variable}={upper}",
                 why=f"ROCr leaves {kept} device{'s' if kept != 1 else ''}, numbered from 0; HIP's mask picks out of "
                 "those. Both lists name host devices here, so HIP finds another device, or none.",
@@ -87,7 +87,7 @@ def amd_masks_disagree(workload: Workload, host: Host | None) -> Iterator[Found]
     if hip and cuda and hip != cuda and not _is_nvidia(host):
         yield Found(
             title=f"HIP_VISIBLE_DEVICES={hip} and CUDA_VISIBLE_DEVICES={cuda} disagree",
-            place=place(workload, "CUDA_VISIBLE_DEVICES"),
+            place=place(workload, "env.CUDA_VISIBLE_DEVICES"),
             evidence=f"HIP_VISIBLE_DEVICES={hip} · CUDA_VISIBLE_DEVICES={cuda}",
             why="On ROCm they are two names of one mask; vLLM compares them when it starts and stops.",
             fix=("remove CUDA_VISIBLE_DEVICES",),
@@ -102,7 +102,7 @@ def tiles_or_cards(workload: Workload, host: Host | None) -> Iterator[Found]:
     if tiled:
         yield Found(
             title=f"ZE_AFFINITY_MASK={workload.env['ZE_AFFINITY_MASK']} may mean tiles or cards",
-            place=place(workload, "ZE_AFFINITY_MASK"),
+            place=place(workload, "env.ZE_AFFINITY_MASK"),
             evidence=f"{tiled[0].name} has two tiles; ZE_FLAT_DEVICE_HIERARCHY is not set",
             why="With FLAT each tile is a device of its own, with COMPOSITE each card is; the default changed between "
             "driver versions.",
@@ -119,7 +119,7 @@ def order_of_mixed_cards(workload: Workload, host: Host | None) -> Iterator[Foun
     if len(models) > 1 and order != "PCI_BUS_ID" and _uses_cuda(workload.env):
         yield Found(
             title="CUDA may number these cards otherwise than nvidia-smi does",
-            place=place(workload, "CUDA_DEVICE_ORDER" if order else "CUDA_VISIBLE_DEVICES"),
+            place=place(workload, "env.CUDA_DEVICE_ORDER" if order else "env.CUDA_VISIBLE_DEVICES"),
             evidence=f"{', '.join(models)}; CUDA_DEVICE_ORDER {f'is {order}' if order else 'is not set'}",
             why="By default CUDA puts the fastest card first, nvidia-smi the lowest PCI address; device 0 is then "
             "another card than the one meant.",
