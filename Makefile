@@ -44,9 +44,8 @@ wheel: setup ## build the wheel into dist/
 bench: setup ## start-up time beside `ramalama version`
 	$(BIN)/python benchmarks/cli_start.py
 
-device-check: setup ## what selfhost sees on this machine, kept in device-out/
-	mkdir -p device-out && $(BIN)/selfhost detect --json > device-out/host.json
-	$(BIN)/selfhost detect > device-out/host.txt 2>&1; cat device-out/host.txt
+device-check: setup ## hold detect and doctor against a real NVIDIA card, about 4 minutes, no network (ARGS=…)
+	$(BIN)/python scripts/device --out device-out $(ARGS)
 
 clean: ## what builds and tests left; deployments and caches of selfhost stay
 	rm -rf $(VENV) build dist device-out .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
