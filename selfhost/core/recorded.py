@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any, cast
 
 from selfhost.core.errors import InputError
+from selfhost.core.recorded_engines import answer
+from selfhost.core.snapshot_form import SCHEMA, check, no_snapshot
 from selfhost.core.system import Completed, Node, NodeKind
 
-SCHEMA = "selfhost.snapshot/1"
-_MAPS = ("files", "links", "nodes", "errors", "disks", "env")
 _MAX_LINKS = 40  # the kernel's own limit, path_resolution(7)
 
 
@@ -24,7 +24,8 @@ class Recorded:
     """
 
     def __init__(self, snapshot: Mapping[str, Any]) -> None:
-        _check(snapshot, "this snapshot")
+        check(snapshot, "this snapshot")
+        self._snapshot = snapshot
         self._files: Mapping[str, str] = snapshot.get("files", {})
         self._links: Mapping[str, str] = snapshot.get("links", {})
         self._nodes: Mapping[str, Mapping[str, Any]] = snapshot.get("nodes", {})
@@ -33,6 +34,8 @@ class Recorded:
         self._env: Mapping[str, str] = snapshot.get("env", {})
         self._commands: Sequence[Mapping[str, Any]] = snapshot.get("commands", ())
         self.ids: Mapping[str, Any] = snapshot.get("ids", {})
+        self._nvml: Mapping[str, Any] = snapshot.get("nvml", {})
+        self._libraries: Sequence[str] | None = snapshot.get("libraries")
         self._children = _tree((*self._files, *self._links, *self._nodes, *self._errors))
 
     @classmethod
@@ -55,14 +58,19 @@ class Recorded:
                 fix=("name a whole snapshot, or leave --from out to look at this machine:\nselfhost detect",),
                 id="CF041",
             ) from error
-        _check(snapshot, str(path))
+        check(snapshot, str(path))
         if "schema" not in snapshot:
-            raise _no_snapshot(str(path), f"It names no `schema`; that of a snapshot is {SCHEMA}.")
+            raise no_snapshot(str(path), f"It names no `schema`; that of a snapshot is {SCHEMA}.")
         return cls(snapshot)
 
     @property
     def env(self) -> Mapping[str, str]:
         return self._env
+
+    @property
+    def argvs(self) -> tuple[tuple[str, ...], ...]:
+        """Every command that was recorded; one may have been asked in another form than ours."""
+        return tuple(tuple(command["argv"]) for command in self._commands)
 
     def read(self, path: str) -> str:
         place = self._resolve(path)
@@ -137,7 +145,18 @@ class Recorded:
                     stderr=str(command.get("stderr", "")),
                     timed_out=late,
                 )
-        return Completed(argv=asked, rc=127, stderr=f"{asked[0]}: not found", missing=True)
+        known = answer(self._snapshot, asked)
+        return known or Completed(argv=asked, rc=127, stderr=f"{asked[0]}: not found", missing=True)
+
+    def nvml(self) -> Mapping[str, Any]:
+        return self._nvml
+
+    def libraries(self) -> tuple[str, ...] | None:
+        return None if self._libraries is None else tuple(self._libraries)
+
+    @property
+    def kubernetes(self) -> tuple[Mapping[str, Any], ...]:
+        return tuple(self._snapshot.get("kubernetes", {}).get("objects", ()))
 
     def _exists(self, place: str) -> bool:
         return any(place in kind for kind in (self._files, self._nodes, self._errors, self._links, self._children))
@@ -191,82 +210,4 @@ def _node(seen: Mapping[str, Any]) -> Node:
         gid=int(seen.get("gid", 0)),
         major=int(seen.get("major", 0)),
         minor=int(seen.get("minor", 0)),
-    )
-
-
-def _check(snapshot: object, name: str) -> None:
-    """Raise InputError unless `snapshot` has the form of schema 1; all its faults at once."""
-    schema = snapshot.get("schema", SCHEMA) if isinstance(snapshot, Mapping) else ""
-    if schema != SCHEMA:
-        if not re.fullmatch(r"selfhost\.snapshot/(\d+)", str(schema)):
-            raise _no_snapshot(name, f"Its `schema` is not {SCHEMA}.")
-        raise InputError(
-            f"{name} has schema {schema}, this version reads {SCHEMA}",
-            why="A later selfhost wrote it.",
-            fix=("read it with the version that wrote it, or look at this machine:\nselfhost detect",),
-            id="CF042",
-        )
-    faults = _faults(cast("Mapping[str, Any]", snapshot))
-    if faults:
-        raise InputError(
-            f"{name} is damaged in {len(faults)} place{'s' if len(faults) > 1 else ''}",
-            why="The form of its entries is not that of the schema.",
-            evidence="\n".join(faults[:5]),
-            fix=("name a whole snapshot, or leave --from out to look at this machine:\nselfhost detect",),
-            id="CF043",
-        )
-
-
-def _no_snapshot(name: str, why: str) -> InputError:
-    return InputError(
-        f"{name} is not a snapshot of a machine",
-        why=why,
-        fix=("name a snapshot, or leave --from out to look at this machine:\nselfhost detect",),
-        id="CF041",
-    )
-
-
-def _faults(snapshot: Mapping[str, Any]) -> list[str]:
-    faults = [f"`{key}` is not an object" for key in _MAPS if not isinstance(snapshot.get(key, {}), Mapping)]
-    if not isinstance(snapshot.get("commands", []), list | tuple):
-        faults.append("`commands` is not a list")
-    if faults:
-        return faults
-    for key in ("files", "links", "env"):
-        faults += [
-            f"{key}: {name} is not text" for name, text in snapshot.get(key, {}).items() if type(text) is not str
-        ]
-    faults += [f"nodes: {path}" for path, node in snapshot.get("nodes", {}).items() if not _is_node(node)]
-    faults += [f"errors: {path}: {name}" for path, name in snapshot.get("errors", {}).items() if not _is_errno(name)]
-    faults += [f"disks: {path}" for path, disk in snapshot.get("disks", {}).items() if not _is_disk(disk)]
-    faults += [
-        f"commands: entry {number}"
-        for number, entry in enumerate(snapshot.get("commands", ()))
-        if not _is_command(entry)
-    ]
-    return faults
-
-
-def _is_node(node: object) -> bool:
-    if not isinstance(node, Mapping) or not re.fullmatch("[0-7]+", str(node.get("mode", "0666"))):
-        return False
-    numbers = all(isinstance(node.get(key, 0), int) for key in ("major", "minor", "uid", "gid"))
-    return numbers and (node.get("open", "ok") == "ok" or _is_errno(node["open"]))
-
-
-def _is_errno(name: object) -> bool:
-    return isinstance(name, str) and name in errno.errorcode.values()
-
-
-def _is_disk(disk: object) -> bool:
-    return isinstance(disk, Mapping) and all(isinstance(disk.get(key), int | float) for key in ("total", "free"))
-
-
-def _is_command(entry: object) -> bool:
-    return (
-        isinstance(entry, Mapping)
-        and isinstance(entry.get("argv"), list | tuple)
-        and all(isinstance(part, str) for part in entry["argv"])
-        and len(entry["argv"]) > 0
-        and isinstance(entry.get("rc", 0), int)
     )

@@ -1,15 +1,20 @@
 """The eyes: every file, device node and short command that is looked at goes through a System."""
 
 import errno
+import json
 import os
 import shutil
 import stat as stat_module
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
+_NVML = str(Path(__file__).parents[1] / "hosts" / "nvml.py")
+_NVML_TIMEOUT_S = 4.8
+_LDCONFIG_TIMEOUT_S = 2.0
 NodeKind = Literal["c", "b", "d", "f", "l", "other"]
 
 
@@ -68,9 +73,32 @@ class System(Protocol):
         self, argv: Sequence[str], *, timeout_s: float, env: Mapping[str, str] | None = None, stdin: str = ""
     ) -> Completed: ...
 
+    def nvml(self) -> Mapping[str, Any]:
+        """What NVML says, as hosts/nvml writes it; {} where there is none to ask, or `failure` and why.
+
+        Asked only beside an NVIDIA driver: it starts a program here.
+        """
+        ...
+
+    def libraries(self) -> tuple[str, ...] | None:
+        """Names of the shared libraries that the loader finds; None where nobody looked."""
+        ...
+
+    @property
+    def ids(self) -> Mapping[str, Any]:
+        """`uid`, `gid` and `groups` that count when something is opened; {} where nobody looked."""
+        ...
+
+    @property
+    def kubernetes(self) -> tuple[Mapping[str, Any], ...]:
+        """Objects of a cluster that were recorded. No cluster is asked unbidden."""
+        ...
+
 
 class LocalSystem:
-    """This machine, from this process."""
+    """This machine, from this process. Holds nothing that changes, so threads may share it."""
+
+    kubernetes: tuple[Mapping[str, Any], ...] = ()
 
     def __init__(self, env: Mapping[str, str] | None = None) -> None:
         self._env = dict(os.environ if env is None else env)
@@ -78,6 +106,10 @@ class LocalSystem:
     @property
     def env(self) -> Mapping[str, str]:
         return self._env
+
+    @property
+    def ids(self) -> Mapping[str, Any]:
+        return {"uid": os.geteuid(), "gid": os.getegid(), "groups": sorted(os.getgroups())}
 
     def read(self, path: str) -> str:
         return Path(path).read_text(encoding="utf-8", errors="replace")
@@ -143,6 +175,28 @@ class LocalSystem:
                 argv=tuple(argv), rc=124, stdout=_text(expired.stdout), stderr=_text(expired.stderr), timed_out=True
             )
         return Completed(argv=tuple(argv), rc=done.returncode, stdout=done.stdout, stderr=done.stderr)
+
+    def nvml(self) -> Mapping[str, Any]:
+        # In a process of its own: a call into a hung driver never comes back. -P: our folders shadow no module of its.
+        done = self.run([sys.executable, "-P", _NVML], timeout_s=_NVML_TIMEOUT_S)
+        if done.timed_out:
+            return {"failure": f"NVML gave no answer within {_NVML_TIMEOUT_S:.0f} s", "timed_out": True}
+        try:
+            said = json.loads(done.stdout)
+        except ValueError:
+            said = None
+        if done.ok and isinstance(said, dict):
+            return said
+        lines = done.stderr.strip().splitlines()
+        return {"failure": f"NVML could not be asked: {lines[-1][:160] if lines else f'it ended with {done.rc}'}"}
+
+    def libraries(self) -> tuple[str, ...] | None:
+        for program in ("ldconfig", "/sbin/ldconfig"):
+            done = self.run([program, "-p"], timeout_s=_LDCONFIG_TIMEOUT_S)
+            if done.ok:
+                lines = (line.partition(" (")[0].strip() for line in done.stdout.splitlines()[1:])
+                return tuple(dict.fromkeys(line for line in lines if ".so" in line))
+        return None
 
 
 def _text(output: str | bytes | None) -> str:

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from selfhost.core.system import System
-from selfhost.hosts.glance import exists, glance
+from selfhost.hosts.glance import exists, glance, number
+from selfhost.shapes.host import Fact, Known, Unknown
 
 _DEFAULT = "/sys/fs/cgroup"
 
@@ -30,7 +31,7 @@ class _Mount:
 
 
 def levels(system: System, controller: str) -> tuple[Level, ...]:
-    """Directories of `controller` (`cpu`, `memory`, `cpuset`), own first, then up to the mount. Both versions."""
+    """Directories of `controller` (`cpu`, `memory`, `cpuset`, `pids`), own first, up to the mount. Both versions."""
     found: dict[Level, None] = {}
     for mount in _mounts(system, controller):
         for path in _climb(mount, _own(system, mount.version, controller)):
@@ -38,12 +39,33 @@ def levels(system: System, controller: str) -> tuple[Level, ...]:
     return tuple(found)
 
 
+def pids_limit(system: System) -> Fact[int]:
+    """How many processes and threads may exist here: the smallest `pids.max` of all levels, or the kernel's own."""
+    bounds: list[tuple[int, str]] = []
+    for level in levels(system, "pids"):
+        path = f"{level.path}/pids.max"
+        limit = number(glance(system, path))  # `max` is none, and the root cgroup has no such file
+        if limit is not None and limit >= 0:
+            bounds.append((limit, path))
+    if not bounds:
+        kernel = number(glance(system, "/proc/sys/kernel/pid_max"))
+        if kernel is None:
+            return Unknown("no pids.max limits it, and /proc/sys/kernel/pid_max cannot be read")
+        return Known(kernel, "/proc/sys/kernel/pid_max, no pids.max below it")
+    limit, how = min(bounds)
+    return Known(limit, how)
+
+
 def _own(system: System, version: int, controller: str) -> str:
-    """Our path as /proc/self/cgroup names it, relative to our cgroup namespace."""
+    """Our path as /proc/self/cgroup names it, relative to our cgroup namespace.
+
+    On a hybrid machine both versions have a line, and their paths differ.
+    """
     for line in glance(system, "/proc/self/cgroup").splitlines():
         hierarchy, _, rest = line.partition(":")
         controllers, _, path = rest.partition(":")
-        if (version == 2 and hierarchy == "0" and not controllers) or controller in controllers.split(","):
+        unified = hierarchy == "0" and not controllers
+        if unified if version == 2 else controller in controllers.split(","):
             return path or "/"
     return "/"
 
@@ -54,7 +76,8 @@ def _mounts(system: System, controller: str) -> tuple[_Mount, ...]:
     found = tuple(_parse(text, controller))
     if found:
         return found
-    guesses = [_Mount(2, "/", _DEFAULT), *(_Mount(1, "/", f"{_DEFAULT}/{name}") for name in _v1_names(controller))]
+    unified = (_Mount(2, "/", _DEFAULT), _Mount(2, "/", f"{_DEFAULT}/unified"))
+    guesses = [*unified, *(_Mount(1, "/", f"{_DEFAULT}/{name}") for name in _v1_names(controller))]
     return tuple(mount for mount in guesses if exists(system, mount.point))
 
 

@@ -39,11 +39,19 @@ def read(system: System) -> Cpu:
         cores=_cores(system, online),
         cores_online=len(online),
         features=tuple(name for name in (*_X86, *_ARM, *_OTHER) if name in flags),
-        numa_nodes=max(1, sum(bool(re.fullmatch(r"node\d+", name)) for name in names(system, _NODES))),
+        numa_nodes=max(1, _numa_nodes(system)),
     )
 
 
 _NODES = "/sys/devices/system/node"
+_MOST_CORES = 2**16  # NR_CPUS of the kernel is 8192 at most; a larger number is damage
+
+
+def _numa_nodes(system: System) -> int:
+    """Nodes with cores. Grace machines have more: the memory of each GPU is a node of its own without any."""
+    nodes = [name for name in names(system, _NODES) if re.fullmatch(r"node\d+", name)]
+    bare = [name for name in nodes if not glance(system, f"{_NODES}/{name}/cpulist")]
+    return len(nodes) if len(bare) == len(nodes) else len(nodes) - len(bare)
 
 
 def cpu_list(text: str) -> frozenset[int]:
@@ -51,9 +59,12 @@ def cpu_list(text: str) -> frozenset[int]:
     numbers: set[int] = set()
     for part in text.split(","):
         first, _, last = part.strip().partition("-")
-        if first.isdecimal() and (last or first).isdecimal():
+        if first.isdecimal() and (last or first).isdecimal() and int(last or first) < _MOST_CORES:
             numbers.update(range(int(first), int(last or first) + 1))
     return frozenset(numbers)
+
+
+_CPUSETS = {1: ("cpuset.effective_cpus", "cpuset.cpus"), 2: ("cpuset.cpus.effective", "cpuset.cpus")}
 
 
 def _flags(cpuinfo: str) -> frozenset[str]:
@@ -107,10 +118,10 @@ def _cores(system: System, online: frozenset[int]) -> Fact[float]:
         # The mask in /proc/self/status may name cores that the machine does not have.
         bounds.append((float(len(allowed & online or allowed)), "affinity (/proc/self/status, Cpus_allowed_list)"))
     for level in levels(system, "cpuset"):
-        name = "cpuset.cpus.effective" if level.version == 2 else "cpuset.effective_cpus"
-        cores = cpu_list(glance(system, f"{level.path}/{name}"))
-        if cores:
-            bounds.append((float(len(cores & online or cores)), f"{level.path}/{name}"))
+        for name in _CPUSETS[level.version]:
+            cores = cpu_list(glance(system, f"{level.path}/{name}"))
+            if cores:
+                bounds.append((float(len(cores & online or cores)), f"{level.path}/{name}"))
     bounds += [bound for level in levels(system, "cpu") for bound in _quota(system, level)]
     if not bounds:
         return Unknown("neither /proc/cpuinfo nor /proc/self/status could be read")

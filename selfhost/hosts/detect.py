@@ -3,9 +3,10 @@
 import dataclasses
 import platform
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 from selfhost.core.system import LocalSystem, System
-from selfhost.hosts import cpu, disks, memory, nesting
+from selfhost.hosts import cpu, disks, memory, nesting, visible_env
 from selfhost.hosts.glance import glance, pairs
 from selfhost.hosts.pci import scan
 from selfhost.hosts.vendors import amd, intel, nvidia, other
@@ -20,8 +21,26 @@ VENDORS: tuple[Callable[[System, Sequence[PciDevice]], tuple[Accelerator, ...]],
 )
 
 
-def detect(system: System, *, disk_paths: Sequence[str] = ("/",)) -> Host:
-    """Look at `system`. Nothing that is missing or refused raises: it becomes an Unknown with its reason."""
+def detect(system: System, *, disk_paths: Sequence[str] = ("/",), wide: bool = False, containers: bool = False) -> Host:
+    """Look at `system`. Nothing that is missing or refused raises: it becomes an Unknown with its reason.
+
+    `wide` also fills `Host.surroundings` and `Host.links`: container engines, CDI, toolkits, drivers, kernel, cluster.
+    `containers` asks the engines for every container as well; a snapshot's come without being asked for.
+    """
+    if not wide:
+        return _narrow(system, disk_paths)
+    from selfhost.hosts import engine_questions, surroundings  # at use: `up` and `plan` need neither
+
+    # The engines take as long as the vendors' tools, so all are asked at once.
+    with ThreadPoolExecutor(1) as pool:
+        said = pool.submit(engine_questions.ask, system)
+        host = _narrow(system, disk_paths)
+        cards = host.accelerators
+        around = surroundings.read(system, cards, host.pci, said.result(), containers=containers)
+    return dataclasses.replace(host, surroundings=around, links=surroundings.topology(system, cards))
+
+
+def _narrow(system: System, disk_paths: Sequence[str]) -> Host:
     functions = scan(system)
     cards = tuple(card for read in VENDORS for card in read(system, functions))
     return Host(
@@ -36,6 +55,7 @@ def detect(system: System, *, disk_paths: Sequence[str] = ("/",)) -> Host:
         accelerators=_numbered(cards),
         nesting=nesting.read(system),
         driver=nvidia.driver(system, cards),
+        env=dict(visible_env.read(system)),
     )
 
 

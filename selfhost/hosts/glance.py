@@ -4,6 +4,8 @@ from collections.abc import Mapping
 
 from selfhost.core.system import System
 
+_MOST_DIGITS = 40  # 2^128 has 39; Python refuses to read more than 4300
+
 
 def glance(system: System, path: str) -> str:
     """The text of `path` without white space at its ends; empty when it is missing or refused."""
@@ -32,8 +34,8 @@ def exists(system: System, path: str) -> bool:
 
 
 def number(text: str) -> int | None:
-    """A decimal integer, or None for every other text (`max`, nothing at all)."""
-    return int(text) if text.removeprefix("-").isdecimal() else None
+    """A decimal integer, or None for every other text (`max`, nothing at all, more digits than any counter has)."""
+    return int(text) if text.removeprefix("-").isdecimal() and len(text) <= _MOST_DIGITS else None
 
 
 def pairs(text: str, *, separator: str | None = None) -> Mapping[str, str]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from selfhost.shapes.host import Accelerator, DeviceNode, Host, Vendor
 
 # Places that are rented or lent with their devices.
-HOSTED = ("vast", "runpod", "colab", "kaggle", "modal", "codespaces")
+HOSTED = ("vast", "runpod", "colab", "kaggle", "modal", "codespaces", "sagemaker", "hf-spaces")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +28,7 @@ PLACE = {
     "docker": "container",
     "podman": "container",
     "slurm": "job",
+    "enroot": "job",
     "nspawn": "container",
     "lxc": "container",
     "container": "container",
@@ -99,6 +100,7 @@ GRANTS: dict[str, Callable[[Case], tuple[str, ...]]] = {
     "docker": _docker,
     "podman": _podman,
     "slurm": _slurm,
+    "enroot": _slurm,
     "nspawn": _nspawn,
     "lxc": _lxc,
     "container": _elsewhere,

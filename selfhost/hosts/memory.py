@@ -28,6 +28,31 @@ def read(system: System) -> Memory:
     return Memory(total=total, available=_available(meminfo, limits), limit=_smallest(total, limits))
 
 
+def swap(system: System) -> Fact[int]:
+    """Bytes of swap that this process may use: the machine's, or the smallest cgroup limit below it."""
+    total = _kib(pairs(glance(system, _MEMINFO), separator=":"), "SwapTotal")
+    bounds = [(total.value, total.how)] if isinstance(total, Known) else []
+    bounds += [limit for level in levels(system, "memory") for limit in _swap_at(system, level)]
+    if not bounds or isinstance(total, Unknown):
+        return total
+    least, how = min(bounds)
+    return Known(least, how)
+
+
+def _swap_at(system: System, level: Level) -> list[tuple[int, str]]:
+    """Version 1 limits memory and swap as one sum, so the memory limit of the same level is taken off it."""
+    if level.version == 2:
+        path = f"{level.path}/memory.swap.max"
+        limit = number(glance(system, path))
+        return [] if limit is None else [(limit, path)]
+    path = f"{level.path}/memory.memsw.limit_in_bytes"
+    both = number(glance(system, path))
+    memory = number(glance(system, f"{level.path}/memory.limit_in_bytes"))
+    if both is None or memory is None or both >= _NO_LIMIT:
+        return []
+    return [(max(0, both - memory), f"{path} less memory.limit_in_bytes")]
+
+
 def _kib(meminfo: Mapping[str, str], name: str) -> Fact[int]:
     value = number(meminfo.get(name, "").removesuffix("kB").strip())
     return Unknown(f"{_MEMINFO} has no {name}") if value is None else Known(value * 1024, f"{_MEMINFO} {name}")

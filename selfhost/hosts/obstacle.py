@@ -31,6 +31,8 @@ def obstacle(host: Host, card: Accelerator, *, others: int = 0) -> Obstacle:
     more = f" (and {others} more)" if others else ""
     if card.kernel_driver == "vfio-pci":
         return _of_another_machine(card)
+    if refused is None and not isinstance(card.openable, Known):
+        return _not_looked_at(case, more)
     if refused is None:
         return _opened_yet_unusable(case, more)
     if refused.opened == "ENOENT":
@@ -53,6 +55,19 @@ def _of_another_machine(card: Accelerator) -> Obstacle:
         evidence=f"{card.pci}: {card.kernel_driver}",
         fix=("run selfhost inside that virtual machine", CPU_INSTEAD),
         id="HX006",
+    )
+
+
+def _not_looked_at(case: Case, more: str) -> Obstacle:
+    """A card that only a tool named: neither its nodes nor its use were seen."""
+    card = case.card
+    reason = card.openable.reason if not isinstance(card.openable, Known) else ""
+    return Obstacle(
+        f"{card.name}{more} is named by a tool, but its nodes were not seen",
+        short="not looked at: its nodes were not seen",
+        why=_join(f"{reason}." if reason else "", "A tool that lists a card does not prove that it can be opened."),
+        fix=("look on the machine itself:\nselfhost detect", CPU_INSTEAD),
+        id="HX009",
     )
 
 

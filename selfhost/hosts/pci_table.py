@@ -17,6 +17,7 @@ class Card:
     name: str
     arch: str
     integrated: bool = False
+    tiles: int = 1
 
 
 def is_display(device: PciDevice) -> bool:
@@ -38,7 +39,9 @@ def lookup(vendor_id: str, device_id: str) -> Card | None:
         first, _, last = row["ids"].partition("-")
         if row["vendor"] == vendor_id and int(first, 16) <= wanted <= int(last or first, 16):
             integrated = bool(row.get("integrated", False))
-            return Card(row["name"] + (" (integrated)" if integrated else ""), row["arch"], integrated)
+            return Card(
+                row["name"] + (" (integrated)" if integrated else ""), row["arch"], integrated, int(row.get("tiles", 1))
+            )
     return None
 
 
@@ -56,6 +59,25 @@ def maker(vendor_id: str) -> str:
     """Who makes this processing accelerator, as far as the table knows."""
     named = (str(row["name"]) for row in table()["maker"]["rows"] if row["vendor"] == vendor_id)
     return next(named, f"unknown maker {vendor_id}")
+
+
+def is_accelerator(device: PciDevice) -> bool:
+    """Whether a function of another class is one: its maker makes nothing else, or its id is listed.
+
+    Class 0x0b40 is a co-processor and 0x0880 a peripheral; early accelerators have them, and so has much else.
+    """
+    for row in table()["maker"]["rows"]:
+        if row["vendor"] == device.vendor_id:
+            if row.get("only", False) and device.class_id.startswith(("0b40", "03")):
+                return True
+            return device.device_id in row.get("devices", ())
+    return False
+
+
+def is_virtual_function(vendor_id: str, device_id: str) -> bool:
+    """Whether a guest's card is a share of one (SR-IOV), by its id."""
+    rows = table()["virtual_function"]["rows"]
+    return any(row["vendor"] == vendor_id and device_id in row["devices"] for row in rows)
 
 
 def tegra_arch(chip: str) -> str:

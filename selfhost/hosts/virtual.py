@@ -29,6 +29,13 @@ _VENDORS = (
     ("Google Compute Engine", "google"),
     ("Standard PC (", "qemu"),
     ("Virtual Machine", "hyper-v"),
+    ("DigitalOcean", "kvm"),
+    ("KVM/QEMU", "qemu"),
+    ("Firecracker", "firecracker"),
+    ("Cloud Hypervisor", "cloud-hypervisor"),
+    ("Tencent Cloud", "kvm"),
+    ("OVMF", "qemu"),
+    ("SeaBIOS", "qemu"),
 )
 
 

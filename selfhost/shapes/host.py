@@ -109,6 +109,8 @@ class Accelerator:
     link_group: str = ""
     """Cards of one group are directly linked: the XGMI hive, the NVLink clique."""
     memory_used: Fact[int] = field(default_factory=lambda: Unknown("not read"))
+    pcie_link: str = ""
+    """As it runs now, of what card and slot can do: `16.0 GT/s x16 of 32.0 GT/s x16`."""
     licence: str = ""
     """vGPU: `Licensed`, `Unlicensed (Restricted)`."""
 

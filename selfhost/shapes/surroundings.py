@@ -45,6 +45,8 @@ class CdiSpec:
     """Driver version by the names of the libraries that it mounts."""
     missing: tuple[str, ...] = ()
     """Host paths it names that do not exist."""
+    stale: tuple[str, ...] = ()
+    """Nodes whose numbers in the file are no longer theirs, in words."""
     fault: str = ""
     """Why it cannot be read; all else is empty then."""
 
@@ -93,6 +95,10 @@ class Toolkit:
     mode: str = ""
     """`mode` of the NVIDIA runtime: auto, legacy, csv, cdi."""
     accepts_env_unprivileged: bool | None = None
+    user_no_cgroups: bool | None = None
+    """`no-cgroups` of the user's own configuration (XDG_CONFIG_HOME), which a rootless engine's runtime reads first."""
+    fault: str = ""
+    """Why its configuration cannot be read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -188,6 +188,11 @@ class Workload:
     pod: PodFacts | None = None
     job: dict[str, str] = field(default_factory=dict)
     """What a batch line asks for: `gres`, `gpus`, `export`, `cleanenv`, `nv`, `rocm`, `contain`."""
+    opaque: tuple[str, ...] = ()
+    """Options that only the run knows (`$EXTRA_ARGS`, `--group-add $(…)`): what is missing here may stand in them."""
+    userns: str = ""
+    device_cgroup_rules: tuple[str, ...] = ()
+    hooks_dirs: tuple[str, ...] = ()
 
     @property
     def label(self) -> str:

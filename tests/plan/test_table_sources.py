@@ -8,13 +8,17 @@ from typing import Any
 import pytest
 
 PACKAGE = Path(__file__).parents[2] / "selfhost"
-TABLES = sorted(path for room in ("engines", "plan") for path in (PACKAGE / room).rglob("*.toml"))
+TABLES = sorted(path for room in ("engines", "plan", "doctor", "visibility", "hosts") for path in (PACKAGE / room).rglob("*.toml"))
 
 
 def rows(table: dict[str, Any]) -> Iterator[dict[str, Any]]:
     for value in table.values():
         if isinstance(value, list):
             yield from value
+        elif isinstance(value, dict) and "source" in value:
+            yield value  # one source for all that the table holds
+        elif isinstance(value, dict) and isinstance(value.get("rows"), list):
+            yield from value["rows"]
         elif isinstance(value, dict) and not all(isinstance(inner, str) for inner in value.values()):
             yield from value.values()
 

@@ -41,7 +41,8 @@ def test_scripts_are_read_as_a_shell_would(script: str, argv_end: str, env: dict
 
 def test_lines_are_those_of_the_file() -> None:
     workload = read(f"#!/bin/sh\nexport A='1\n2'\nexport B=3\n{SERVE}\n", path="run.sh")
-    assert {key: spot.line for key, spot in workload.at.items()} == {"env.A": 2, "env.B": 4}
+    lines = {key: spot.line for key, spot in workload.at.items() if key.startswith("env.")}
+    assert lines == {"env.A": 2, "env.B": 4}
 
 
 @pytest.mark.parametrize("script", ["", "echo hello\n", "export A=1\n", "python script.py\n"])

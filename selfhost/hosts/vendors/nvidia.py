@@ -1,59 +1,59 @@
-"""NVIDIA cards: PCI, /proc/driver/nvidia, device nodes, nvidia-smi; Jetson and WSL2, where there is no PCI function."""
+"""NVIDIA cards: NVML and nvidia-smi over PCI, /proc/driver/nvidia and device nodes; Jetson and WSL2 have no PCI."""
 
 import re
 from collections.abc import Mapping, Sequence
 
 from selfhost.core.system import System
+from selfhost.hosts import nvidia_proc, nvidia_stack, nvidia_tools, nvidia_topology
 from selfhost.hosts.cpu import architecture
-from selfhost.hosts.engine_support import support
-from selfhost.hosts.glance import exists, glance, names, pairs
-from selfhost.hosts.nodes import openable, tried
-from selfhost.hosts.nvidia_smi import SmiAnswer, SmiCard, ask
-from selfhost.hosts.pci_table import lookup, tegra_arch
-from selfhost.shapes.host import Accelerator, DeviceNode, Fact, Known, PciDevice, Unknown, Vendor
+from selfhost.hosts.glance import exists, glance, names
+from selfhost.hosts.nodes import tried
+from selfhost.hosts.nvidia_card import VENDOR_ID, Sources, accelerator
+from selfhost.hosts.nvidia_reading import Answer, Reading
+from selfhost.hosts.nvidia_smi import recorded
+from selfhost.hosts.pci_table import tegra_arch
+from selfhost.shapes.host import Accelerator, DeviceNode, Fact, Known, Link, PciDevice, Unknown, Vendor
+from selfhost.shapes.surroundings import DriverStack
 
-VENDOR_ID = "10de"
-_PROC = "/proc/driver/nvidia"
-# Both flavours of the module (NVIDIA/open-gpu-kernel-modules), with or without the architecture's name.
-_VERSION = re.compile(r"NVRM version: NVIDIA UNIX (?:Open )?.*?Kernel Module(?: for \S+)?\s+(\d+(?:\.\d+)+)")
+_WINDOWS_CUDA = "/usr/lib/wsl/lib/libcuda.so.1"
 
 
 def read(system: System, pci: Sequence[PciDevice]) -> tuple[Accelerator, ...]:
-    """Cards on the bus first, then those that only nvidia-smi or the device tree knows."""
+    """Cards on the bus first, then those that only the driver's tools or the device tree know."""
     devices = tuple(device for device in pci if device.vendor_id == VENDOR_ID)
     tegra = _tegra(system)
     if not devices and not tegra and not _asks_anyway(system):
         return ()  # nothing of NVIDIA's is here, so no program is started
-    machine = architecture(system)
-    answer = ask(system)
-    by_bus = _by_address(system, devices, answer.cards)
-    minors = _minors(system, devices)
-    shared = tuple(tried(system, path) for path in ("/dev/nvidiactl", "/dev/nvidia-uvm")) if devices else ()
-    found = [
-        _on_the_bus(system, device, by_bus.get(device.address), answer, minors, shared, machine) for device in devices
-    ]
-    placed = [by_bus[device.address] for device in devices if device.address in by_bus]
-    others = tuple(card for card in answer.cards if card not in placed)
-    found += [_without_bus(system, card, tegra, machine) for card in others]
-    if tegra and not others:
-        found.append(_silent_tegra(system, tegra, answer, machine))
-    return tuple(found)
+    answer = nvidia_tools.ask(system)
+    written = nvidia_proc.information(system)
+    on_bus = _on_the_bus(system, devices, written, answer)
+    off_bus = _off_the_bus(system, on_bus, tegra, answer)
+    return tuple(accelerator(system, sources) for sources in (*on_bus, *off_bus))
+
+
+def stack(system: System, cards: Sequence[Accelerator]) -> DriverStack | None:
+    """The driver around the cards; None on a machine with nothing of NVIDIA's."""
+    return nvidia_stack.read(system, cards)
+
+
+def topology(system: System, cards: Sequence[Accelerator]) -> tuple[Link, ...]:
+    """How the cards reach each other, by `Accelerator.index`."""
+    return nvidia_topology.read(system, cards)
 
 
 def driver(system: System, cards: Sequence[Accelerator]) -> Fact[str]:
-    """The kernel module's version; under WSL2 the one of Windows, as nvidia-smi gives it."""
-    found = _VERSION.search(glance(system, f"{_PROC}/version"))
-    if found:
-        return Known(found[1], f"{_PROC}/version")
-    versions = [card.driver_version for card in cards if re.fullmatch(r"\d+(\.\d+)+", card.driver_version)]
-    if versions:
-        return Known(versions[0], "nvidia-smi driver_version")
-    return Unknown(f"{_PROC}/version does not exist: no NVIDIA kernel module is loaded")
+    """The kernel module's version; under WSL2 the one of Windows, as the driver's tools give it."""
+    found = nvidia_proc.module(system)
+    if isinstance(found, Unknown) and any(card.vendor is Vendor.NVIDIA for card in cards):
+        answer = nvidia_tools.last(system)
+        return Known(answer.driver, answer.driver_how) if answer.driver else found
+    return found
 
 
 def _asks_anyway(system: System) -> bool:
-    """Under WSL2 a card comes through /dev/dxg; a card without a visible bus still has its control node."""
-    return exists(system, "/dev/dxg") or exists(system, "/dev/nvidiactl")
+    """Under WSL2 a card comes through /dev/dxg; where the bus is hidden, nodes and the module still are there."""
+    marks = ("/dev/dxg", "/dev/nvidiactl", f"{nvidia_proc.PROC}/version")
+    return any(exists(system, path) for path in marks) or bool(recorded(system))
 
 
 def _tegra(system: System) -> str:
@@ -65,38 +65,66 @@ def _tegra(system: System) -> str:
     return "tegra" if exists(system, "/etc/nv_tegra_release") else ""
 
 
-def _by_address(system: System, devices: Sequence[PciDevice], cards: Sequence[SmiCard]) -> Mapping[str, SmiCard]:
-    """Cards by PCI address. `nvidia-smi -L` gives none: then by uuid, or by order if every function has one."""
+def _on_the_bus(
+    system: System, devices: Sequence[PciDevice], written: Mapping[str, Mapping[str, str]], answer: Answer
+) -> list[Sources]:
+    """Functions on the PCI bus, and those that only the kernel module names (a sandbox that hides /sys)."""
+    seen = {device.address for device in devices}
+    hidden = tuple(
+        PciDevice(address=address, vendor_id=VENDOR_ID, device_id="", class_id="")
+        for address in written
+        if address not in seen
+    )
+    functions = (*devices, *hidden)
+    said = {card.bus_id: card.minor for card in answer.cards if card.bus_id and card.minor is not None}
+    minors = nvidia_proc.minors(functions, written, said)
+    by_bus = _by_address(system, functions, written, minors, answer.cards)
+    shared = tuple(tried(system, path) for path in ("/dev/nvidiactl", "/dev/nvidia-uvm")) if functions else ()
+    machine = architecture(system)
+    return [
+        Sources(
+            answer=answer,
+            machine=machine,
+            proof=(
+                f"PCI function {device.address}"
+                if device.address in seen
+                else f"{nvidia_proc.PROC}/gpus/{device.address}"
+            ),
+            nodes=(_own_node(system, minors.get(device.address), listed=device.address in by_bus), *shared),
+            device=device,
+            reading=by_bus.get(device.address),
+            written=written.get(device.address, {}),
+        )
+        for device in functions
+    ]
+
+
+def _by_address(
+    system: System,
+    devices: Sequence[PciDevice],
+    written: Mapping[str, Mapping[str, str]],
+    minors: Mapping[str, int],
+    cards: Sequence[Reading],
+) -> Mapping[str, Reading]:
+    """Readings by PCI address. `nvidia-smi -L` gives none: then by uuid, or in order if the numbers agree.
+
+    nvidia-smi lists in the order of addresses; as many functions, or as many nodes, as it lists can only be those.
+    """
     found = {card.bus_id: card for card in cards if card.bus_id}
     bare = [card for card in cards if not card.bus_id]
-    for address in names(system, f"{_PROC}/gpus"):
-        uuid = pairs(glance(system, f"{_PROC}/gpus/{address}/information"), separator=":").get("GPU UUID", "")
-        own = next((card for card in bare if card.uuid == uuid), None)
+    for address, lines in written.items():
+        uuid = nvidia_proc.uuid_of(lines)
+        own = next((card for card in bare if card.uuid and card.uuid == uuid), None)
         if own:
-            found[address] = own
-    if not found and len(bare) == len(devices):
-        found = {device.address: card for device, card in zip(devices, bare, strict=True)}
+            found.setdefault(address, own)
+    rest = [card for card in bare if card not in found.values()]
+    free = [device for device in devices if device.address not in found and device.driver != "vfio-pci"]
+    granted = [device for device in free if exists(system, f"/dev/nvidia{minors.get(device.address, 'N')}")]
+    for listed in (free, granted):
+        # Beside cards that were told apart, only the last one is certain.
+        if rest and len(listed) == len(rest) and (not found or len(rest) == 1):
+            return found | {device.address: card for device, card in zip(listed, rest, strict=True)}
     return found
-
-
-def _minors(system: System, devices: Sequence[PciDevice]) -> Mapping[str, int]:
-    """Device minor by PCI address.
-
-    The driver writes it down; where it did not (a driver older than that, a card that this container was not granted)
-    minors follow the order of addresses, unless another card owns the number.
-    """
-    written: dict[str, int] = {}
-    for address in names(system, f"{_PROC}/gpus"):
-        minor = pairs(glance(system, f"{_PROC}/gpus/{address}/information"), separator=":").get("Device Minor", "")
-        if minor.isdecimal():
-            written[address] = int(minor)
-    taken = set(written.values())
-    guessed = {
-        device.address: number
-        for number, device in enumerate(devices)
-        if device.address not in written and number not in taken
-    }
-    return {**guessed, **written}
 
 
 def _own_node(system: System, minor: int | None, *, listed: bool) -> DeviceNode:
@@ -108,128 +136,47 @@ def _own_node(system: System, minor: int | None, *, listed: bool) -> DeviceNode:
     return own
 
 
-def _on_the_bus(
-    system: System,
-    device: PciDevice,
-    card: SmiCard | None,
-    answer: SmiAnswer,
-    minors: Mapping[str, int],
-    shared: tuple[DeviceNode, ...],
-    machine: str,
-) -> Accelerator:
-    row = lookup(VENDOR_ID, device.device_id)
-    information = pairs(glance(system, f"{_PROC}/gpus/{device.address}/information"), separator=":")
-    arch = _arch(card, row.arch if row else "", device.device_id)
-    nodes = (_own_node(system, minors.get(device.address), listed=card is not None), *shared)
-    opened = openable(nodes)
-    verdict, reason = support("nvidia", arch, architecture=machine)
-    name = card.name if card else information.get("Model", "") or (row.name if row else f"NVIDIA {device.device_id}")
-    return Accelerator(
-        index=0,
-        vendor=Vendor.NVIDIA,
-        name=name,
-        pci=device.address,
-        uuid=card.uuid if card else information.get("GPU UUID", ""),
-        arch=arch,
-        memory_total=_memory(card.memory_total if card else _silent(answer), card),
-        memory_free=_memory(card.memory_free if card else _silent(answer), card),
-        support=verdict,
-        support_reason=reason,
-        present=Known(value=True, how=f"PCI function {device.address}"),
-        openable=opened,
-        usable=_usable(opened, card, answer),
-        nodes=nodes,
-        unified=_is_unified(card, integrated=bool(row and row.integrated)),
-        kernel_driver=device.driver,
-        driver_version=card.driver if card else "",
-    )
+def _off_the_bus(system: System, on_bus: Sequence[Sources], tegra: str, answer: Answer) -> list[Sources]:
+    """Cards that only the tools know (WSL2, Jetson, a container whose /sys is hidden), or that no tool speaks for."""
+    placed = [sources.reading for sources in on_bus if sources.reading]
+    machine = architecture(system)
+    # Without an address it is one of those on the bus, and which one nobody said.
+    others = [card for card in answer.cards if card not in placed and (card.bus_id or not on_bus)]
+    found = [
+        Sources(
+            answer=answer,
+            machine=machine,
+            proof=card.tool,
+            nodes=(_way_in(system, tegra),),
+            reading=card,
+            fallback_arch=tegra_arch(tegra),
+            integrated=bool(tegra),
+        )
+        for card in others
+    ]
+    if others or not (tegra or (not on_bus and _is_of_windows(system))):
+        return found
+    model = glance(system, "/proc/device-tree/model") or glance(system, "/sys/firmware/devicetree/base/model")
+    proof = "device tree of a Jetson" if tegra else f"{_WINDOWS_CUDA} beside /dev/dxg"
+    return [
+        Sources(
+            answer=answer,
+            machine=machine,
+            proof=proof,
+            nodes=(_way_in(system, tegra),),
+            fallback_name=(model or tegra) if tegra else "NVIDIA card of the Windows machine",
+            fallback_arch=tegra_arch(tegra),
+            integrated=bool(tegra),
+        )
+    ]
 
 
-def _without_bus(system: System, card: SmiCard, tegra: str, machine: str) -> Accelerator:
-    """A card that only nvidia-smi knows: WSL2 (/dev/dxg), Jetson, a container whose sysfs is hidden."""
-    arch = _arch(card, tegra_arch(tegra), "")
-    verdict, reason = support("nvidia", arch, architecture=machine)
-    paths = ("/dev/dxg",) if exists(system, "/dev/dxg") else ("/dev/nvmap",) if tegra else ("/dev/nvidiactl",)
-    nodes = tuple(tried(system, path) for path in paths)
-    opened = openable(nodes)
-    return Accelerator(
-        index=0,
-        vendor=Vendor.NVIDIA,
-        name=card.name,
-        pci=card.bus_id,
-        uuid=card.uuid,
-        arch=arch,
-        memory_total=_memory(card.memory_total, card),
-        memory_free=_memory(card.memory_free, card),
-        support=verdict,
-        support_reason=reason,
-        present=Known(value=True, how="nvidia-smi"),
-        openable=opened,
-        usable=_usable(opened, card, SmiAnswer()),
-        nodes=nodes,
-        unified=_is_unified(card, integrated=bool(tegra)),
-        driver_version=card.driver,
-    )
+def _is_of_windows(system: System) -> bool:
+    """/dev/dxg is of any vendor; Windows puts NVIDIA's CUDA library beside it only for a card of NVIDIA's."""
+    return exists(system, "/dev/dxg") and exists(system, _WINDOWS_CUDA)
 
 
-def _silent_tegra(system: System, tegra: str, answer: SmiAnswer, machine: str) -> Accelerator:
-    arch = _arch(None, tegra_arch(tegra), tegra)
-    verdict, reason = support("nvidia", arch, architecture=machine)
-    nodes = (tried(system, "/dev/nvmap"),)
-    shared: Fact[int] = Unknown("the chip computes in the machine's own memory")
-    return Accelerator(
-        index=0,
-        vendor=Vendor.NVIDIA,
-        name=glance(system, "/proc/device-tree/model")
-        or glance(system, "/sys/firmware/devicetree/base/model")
-        or tegra,
-        arch=arch,
-        memory_total=shared,
-        memory_free=shared,
-        support=verdict,
-        support_reason=reason,
-        present=Known(value=True, how="device tree of a Jetson"),
-        openable=openable(nodes),
-        usable=_usable(openable(nodes), None, answer),
-        nodes=nodes,
-        unified=True,
-    )
-
-
-def _arch(card: SmiCard | None, from_table: str, device_id: str) -> Fact[str]:
-    if card and isinstance(card.arch, Known):
-        return card.arch
-    if from_table:
-        return Known(from_table, "table of device ids")
-    return Unknown(f"device id {device_id or 'unknown'} is in no table of this version")
-
-
-def _is_unified(card: SmiCard | None, *, integrated: bool) -> bool:
-    """By kind first: one driver of the GB10 answers [N/A] for its memory, another the machine's total."""
-    return integrated or (card is not None and _is_not_available(card.memory_total))
-
-
-def _is_not_available(value: Fact[int]) -> bool:
-    return isinstance(value, Unknown) and "N/A" in value.reason
-
-
-def _memory(value: Fact[int], card: SmiCard | None) -> Fact[int]:
-    if card and card.mig:
-        return Unknown("MIG is on: the memory belongs to its slices")
-    if isinstance(value, Unknown) and _is_not_available(value):
-        return Unknown(f"{value.reason}: it shares the machine's memory")
-    return value
-
-
-def _silent(answer: SmiAnswer) -> Unknown:
-    return Unknown(answer.failure or "nvidia-smi does not list this card")
-
-
-def _usable(opened: Fact[bool], card: SmiCard | None, answer: SmiAnswer) -> Fact[bool]:
-    if isinstance(opened, Known) and not opened.value:
-        return Known(value=False, how=f"not openable: {opened.how}")
-    if card is None:
-        return _silent(answer)
-    if card.mig:
-        return Unknown("MIG is on, and this version starts engines on whole cards only")
-    return Known(value=True, how="nvidia-smi lists it")
+def _way_in(system: System, tegra: str) -> DeviceNode:
+    if exists(system, "/dev/dxg"):
+        return tried(system, "/dev/dxg")
+    return tried(system, "/dev/nvmap" if tegra else "/dev/nvidiactl")

@@ -1,23 +1,31 @@
-"""Masks: environment variables that hide devices from one process."""
+"""Masks: environment variables that hide devices from one process, counted inside what was granted to it."""
 
 import re
 from collections.abc import Iterator, Mapping
 
 from selfhost.shapes.finding import Severity
-from selfhost.shapes.host import Accelerator, Host, Known, Vendor
-from selfhost.shapes.workload import Workload
+from selfhost.shapes.host import Accelerator, Host, Vendor
+from selfhost.shapes.workload import Form, Workload
+from selfhost.visibility import paste
+from selfhost.visibility.allocation import Grant, card_of, granted, index_of
+from selfhost.visibility.images import engine_of, engine_version, vendor_of
+from selfhost.visibility.nodes import cards
 from selfhost.visibility.rule import Found, place, rule
 
 NVIDIA = "https://docs.nvidia.com/cuda/cuda-c-programming-guide/#cuda-environment-variables"
-AMD = "https://rocm.docs.amd.com/en/latest/conceptual/gpu-isolation.html"
 INTEL = "https://oneapi-src.github.io/level-zero-spec/level-zero/latest/core/PROG.html#environment-variables"
+RENUMBERED = "https://github.com/NVIDIA/nvidia-docker/issues/907"
+UUID_MASK = "https://github.com/vllm-project/vllm/pull/46132"
+LAST_KNOWN_BROKEN, FIRST_SEEN_RIGHT = (0, 20, 1), (0, 32)
+"""vLLM's own int() of a UUID: reported with 0.20.1 and still open in June 2026; gone in 0.32.0."""
 
-_VENDOR_OF = {
+_VENDORS_OF = {
     "CUDA_VISIBLE_DEVICES": (Vendor.NVIDIA, Vendor.AMD),  # an alias of HIP's on ROCm
     "HIP_VISIBLE_DEVICES": (Vendor.AMD,),
     "ROCR_VISIBLE_DEVICES": (Vendor.AMD,),
     "ZE_AFFINITY_MASK": (Vendor.INTEL,),
 }
+_HIP = ("HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES")
 
 
 def ordinals(text: str) -> tuple[int, ...] | None:
@@ -28,32 +36,51 @@ def ordinals(text: str) -> tuple[int, ...] | None:
     return tuple(int(part.split(".")[0]) for part in parts)
 
 
-def _cards(host: Host, variable: str) -> tuple[Accelerator, ...]:
-    for vendor in _VENDOR_OF[variable]:
-        cards = tuple(card for card in host.accelerators if card.vendor is vendor)
-        if cards:
-            return cards
-    return ()
+def entries(text: str) -> int:
+    """How many devices a mask leaves, numbers or names."""
+    return len([part for part in text.split(",") if part.strip()])
+
+
+def _grant(workload: Workload, host: Host | None, variable: str) -> Grant | None:
+    """What the mask counts over: the granted cards of the vendor that reads it."""
+    vendors = _VENDORS_OF[variable]
+    meant = vendor_of(workload.image) if workload.image else None
+    for vendor in (meant,) if meant in vendors and meant is not None else vendors:
+        found = granted(workload, host, vendor)
+        if found is not None:
+            return found
+    return None
+
+
+def _bounds(workload: Workload, host: Host | None, variable: str) -> tuple[int, str] | None:
+    """Number of devices that a mask counts over, and what leaves that many; None when it is not known."""
+    lower = workload.env.get("ROCR_VISIBLE_DEVICES", "")
+    grant = _grant(workload, host, variable)
+    count = grant.count if grant and not (workload.privileged and grant.subset) else None
+    by = grant.by if grant else ""
+    amd = grant.vendor is Vendor.AMD if grant else not cards(host, Vendor.NVIDIA)
+    if variable in _HIP and lower and amd and (count is None or entries(lower) < count):
+        count, by = entries(lower), "ROCR_VISIBLE_DEVICES"
+    if count is None and grant is None and workload.form is Form.PROCESS and host is not None:
+        count, by = 0, "this machine"
+    return None if count is None else (count, by)
 
 
 @rule("DV002", Severity.ERROR, source=NVIDIA)
 def mask_points_outside(workload: Workload, host: Host | None) -> Iterator[Found]:
-    if host is None:
-        return
-    visible_to_hip = ordinals(workload.env.get("ROCR_VISIBLE_DEVICES", ""))
-    for variable in _VENDOR_OF:
+    for variable in _VENDORS_OF:
         wanted = ordinals(workload.env.get(variable, ""))
-        if wanted is None:
+        bounds = _bounds(workload, host, variable) if wanted else None
+        if wanted is None or bounds is None:
             continue
-        cards = _cards(host, variable)
-        count = len(cards)
-        if variable in ("HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES") and cards and cards[0].vendor is Vendor.AMD:
-            count = min(count, len(visible_to_hip)) if visible_to_hip is not None else count
+        count, by = bounds
         outside = [number for number in wanted if number >= count]
         if outside:
             has = "none" if not count else "only device 0" if count == 1 else f"devices 0 to {count - 1}"
             yield Found(
-                title=f"{variable} names device {outside[0]}; this machine has {has} for it",
+                title=f"{variable} names device {outside[0]}; {by} leaves {has} for it"
+                if by != "this machine"
+                else f"{variable} names device {outside[0]}; this machine has {has} for it",
                 place=place(workload, f"env.{variable}"),
                 evidence=f"{variable}={workload.env[variable]}",
                 why="A mask counts from 0 over what the process can see. CUDA cuts the list at the first number that "
@@ -62,59 +89,78 @@ def mask_points_outside(workload: Workload, host: Host | None) -> Iterator[Found
             )
 
 
-@rule("DV004", Severity.ERROR, source=AMD)
-def two_layers_of_amd_masks(workload: Workload, host: Host | None) -> Iterator[Found]:
-    lower = workload.env.get("ROCR_VISIBLE_DEVICES", "")
-    if not lower or _is_nvidia(host):
+@rule("DV001", Severity.ERROR, source=RENUMBERED)
+def host_numbers_in_a_container(workload: Workload, host: Host | None) -> Iterator[Found]:
+    """Silent where the mask is 0, 1, … from the start: it says nothing that the grant does not."""
+    if workload.privileged:
         return
-    kept = len([part for part in lower.split(",") if part.strip()])
-    for variable in ("HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"):
-        upper = workload.env.get(variable, "")
-        if upper and ordinals(upper) != tuple(range(kept)):
-            yield Found(
-                title=f"{variable}={upper} is counted inside ROCR_VISIBLE_DEVICES={lower}, not beside it",
-                place=place(workload, f"env.{variable}"),
-                evidence=f"ROCR_VISIBLE_DEVICES={lower} · {variable}={upper}",
-                why=f"ROCr leaves {kept} device{'s' if kept != 1 else ''}, numbered from 0; HIP's mask picks out of "
-                "those. Both lists name host devices here, so HIP finds another device, or none.",
-                fix=(f"keep one of the two: remove {variable}",),
-            )
-
-
-@rule("DV005", Severity.ERROR, source="https://github.com/vllm-project/vllm/blob/main/vllm/platforms/rocm.py")
-def amd_masks_disagree(workload: Workload, host: Host | None) -> Iterator[Found]:
-    hip, cuda = workload.env.get("HIP_VISIBLE_DEVICES", ""), workload.env.get("CUDA_VISIBLE_DEVICES", "")
-    if hip and cuda and hip != cuda and not _is_nvidia(host):
+    for variable in _VENDORS_OF:
+        wanted = ordinals(workload.env.get(variable, ""))
+        grant = _grant(workload, host, variable) if wanted else None
+        if not wanted or grant is None or not (grant.subset or grant.ids) or wanted == tuple(range(len(wanted))):
+            continue
+        certain = _names_host_cards(wanted, grant, host)
+        if not certain and workload.pod is None:
+            continue
         yield Found(
-            title=f"HIP_VISIBLE_DEVICES={hip} and CUDA_VISIBLE_DEVICES={cuda} disagree",
-            place=place(workload, "env.CUDA_VISIBLE_DEVICES"),
-            evidence=f"HIP_VISIBLE_DEVICES={hip} · CUDA_VISIBLE_DEVICES={cuda}",
-            why="On ROCm they are two names of one mask; vLLM compares them when it starts and stops.",
-            fix=("remove CUDA_VISIBLE_DEVICES",),
+            title=f"{variable}={workload.env[variable]} counts anew inside what {grant.by} grants",
+            place=place(workload, f"env.{variable}"),
+            evidence=f"{variable}={workload.env[variable]} · {_said(grant)}",
+            why=f"What {grant.by} lets in is numbered from 0 in the container, whatever its numbers are outside. "
+            "A mask with numbers of the host then points at another card, or at none.",
+            fix=(f"remove {variable}; choose cards only where they are granted",),
+            severity=None if certain else Severity.WARNING,
         )
 
 
-@rule("DV063", Severity.WARNING, source=INTEL)
-def tiles_or_cards(workload: Workload, host: Host | None) -> Iterator[Found]:
-    if host is None or "ZE_AFFINITY_MASK" not in workload.env or "ZE_FLAT_DEVICE_HIERARCHY" in workload.env:
+def _names_host_cards(wanted: tuple[int, ...], grant: Grant, host: Host | None) -> bool:
+    """Whether the numbers point outside, or are those of granted cards that stand elsewhere inside."""
+    if grant.count is not None and any(number >= grant.count for number in wanted):
+        return True
+    numbers = [index_of(name) for name in grant.ids]
+    if None in numbers:
+        found = [card_of(name, grant.vendor, host) for name in grant.ids]
+        numbers = [card.index if card else None for card in found]
+    inside = sorted(number for number in numbers if number is not None)
+    return len(inside) == len(grant.ids) > 0 and all(
+        number in inside and inside.index(number) != number for number in wanted
+    )
+
+
+def _said(grant: Grant) -> str:
+    return f"{grant.by}: {', '.join(grant.ids) if grant.ids else f'{grant.count} devices'}"
+
+
+@rule("DV007", Severity.ERROR, source=UUID_MASK)
+def uuid_mask(workload: Workload, host: Host | None) -> Iterator[Found]:
+    del host
+    mask = workload.env.get("CUDA_VISIBLE_DEVICES", "")
+    version = engine_version(workload.image) if workload.image else None
+    if not mask.strip().startswith(("GPU-", "MIG-")) or engine_of(workload) != "vllm" or version is None:
         return
-    tiled = [card for card in host.accelerators if card.vendor is Vendor.INTEL and "Max 1550" in card.name]
-    if tiled:
-        yield Found(
-            title=f"ZE_AFFINITY_MASK={workload.env['ZE_AFFINITY_MASK']} may mean tiles or cards",
-            place=place(workload, "env.ZE_AFFINITY_MASK"),
-            evidence=f"{tiled[0].name} has two tiles; ZE_FLAT_DEVICE_HIERARCHY is not set",
-            why="With FLAT each tile is a device of its own, with COMPOSITE each card is; the default changed between "
-            "driver versions.",
-            fix=("say which is meant: export ZE_FLAT_DEVICE_HIERARCHY=COMPOSITE",),
-        )
+    if version >= FIRST_SEEN_RIGHT:
+        return
+    cards_meant = [part.strip() for part in mask.split(",")]
+    yield Found(
+        title=f"vLLM {'.'.join(map(str, version))} cannot read a UUID in CUDA_VISIBLE_DEVICES",
+        place=place(workload, "env.CUDA_VISIBLE_DEVICES"),
+        evidence=f"CUDA_VISIBLE_DEVICES={mask} · image {workload.image}",
+        why="It takes each entry for a number (`invalid literal for int() with base 10`) and stops; what one sees is "
+        "often `Model architectures […] failed to be inspected`.",
+        fix=(
+            "remove CUDA_VISIBLE_DEVICES",
+            f"choose the card where it is granted:\n{paste.cards(workload, *cards_meant)}",
+        ),
+        severity=None if version <= LAST_KNOWN_BROKEN else Severity.WARNING,
+    )
 
 
 @rule("DV037", Severity.WARNING, source=NVIDIA)
 def order_of_mixed_cards(workload: Workload, host: Host | None) -> Iterator[Found]:
     if host is None:
         return
-    models = sorted({card.name for card in host.accelerators if card.vendor is Vendor.NVIDIA})
+    seen = _seen_cards(workload, host)
+    models = sorted({card.name for card in seen})
     order = workload.env.get("CUDA_DEVICE_ORDER", "")
     if len(models) > 1 and order != "PCI_BUS_ID" and _uses_cuda(workload.env):
         yield Found(
@@ -123,18 +169,24 @@ def order_of_mixed_cards(workload: Workload, host: Host | None) -> Iterator[Foun
             evidence=f"{', '.join(models)}; CUDA_DEVICE_ORDER {f'is {order}' if order else 'is not set'}",
             why="By default CUDA puts the fastest card first, nvidia-smi the lowest PCI address; device 0 is then "
             "another card than the one meant.",
-            fix=("export CUDA_DEVICE_ORDER=PCI_BUS_ID",),
+            fix=(f"say the order:\n{paste.variable(workload, 'CUDA_DEVICE_ORDER', 'PCI_BUS_ID')}",),
         )
+
+
+def _seen_cards(workload: Workload, host: Host) -> tuple[Accelerator, ...]:
+    """Cards that the process will count; none when that is not known, or when it is in a cluster's hands."""
+    grant = granted(workload, host, Vendor.NVIDIA)
+    here = cards(host, Vendor.NVIDIA)
+    if grant is None or workload.pod is not None or "CUDA_DEVICE_ORDER" in workload.env_sources:
+        return ()
+    if grant.everything:
+        return here
+    found = [card_of(name, Vendor.NVIDIA, host) for name in grant.ids]
+    if grant.ids:
+        return tuple(card for card in found if card is not None)
+    return here[: grant.count or 0]
 
 
 def _uses_cuda(env: Mapping[str, str]) -> bool:
     """An empty mask hides every card: nothing is left to confuse."""
     return env.get("CUDA_VISIBLE_DEVICES", "unset") not in ("", "-1")
-
-
-def _is_nvidia(host: Host | None) -> bool:
-    """Certain that no AMD device is meant: CUDA's mask alone counts then."""
-    if host is None:
-        return False
-    vendors = {card.vendor for card in host.accelerators if not isinstance(card.present, Known) or card.present.value}
-    return Vendor.NVIDIA in vendors and Vendor.AMD not in vendors

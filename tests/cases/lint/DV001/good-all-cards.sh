@@ -1,0 +1,3 @@
+#!/bin/sh
+# host: two-nvidia
+docker run -d --gpus all -e CUDA_VISIBLE_DEVICES=1 vllm/vllm-openai:v0.31.0 --model Qwen/Qwen3-4B

@@ -1,0 +1,3 @@
+#!/bin/sh
+# host: docker-29
+docker run -d --device nvidia.com/gpu=all --ipc=host vllm/vllm-openai:v0.31.0 --model Qwen/Qwen3-32B -tp 2

@@ -1,0 +1,1 @@
+docker run --device /dev/kfd --device /dev/dri --group-add video rocm/rocm-terminal:6.4 rocminfo

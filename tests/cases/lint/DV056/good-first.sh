@@ -1,0 +1,4 @@
+export RAY_EXPERIMENTAL_NOSET_ROCR_VISIBLE_DEVICES=1
+export RAY_EXPERIMENTAL_NOSET_HIP_VISIBLE_DEVICES=1
+export RAY_EXPERIMENTAL_NOSET_CUDA_VISIBLE_DEVICES=1
+exec vllm serve Qwen/Qwen3-32B --tensor-parallel-size 2 --distributed-executor-backend ray

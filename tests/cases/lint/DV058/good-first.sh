@@ -1,0 +1,3 @@
+# snapshot: amd-three-cards-rootless-podman
+podman run --group-add keep-groups --ipc=host --device /dev/kfd --device /dev/dri \
+  -e ROCR_VISIBLE_DEVICES=0 vllm/vllm-openai-rocm:v0.31.0 --model Qwen/Qwen3-8B

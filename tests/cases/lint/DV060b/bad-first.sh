@@ -1,0 +1,1 @@
+docker run --ipc=host --device /dev/dri vllm/vllm-openai-xpu:v0.31.0 --model Qwen/Qwen3-32B -tp 2

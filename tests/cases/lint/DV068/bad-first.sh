@@ -1,0 +1,2 @@
+# snapshot: arc-b60-pair
+docker run --ipc=host --device /dev/dri -v /dev/dri/by-path:/dev/dri/by-path vllm/vllm-openai-xpu:v0.33.0 --model Qwen/Qwen3-32B -tp 2

@@ -1,0 +1,3 @@
+# snapshot: fedora-selinux-amd
+sudo podman run --ipc=host --security-opt label=disable --device /dev/kfd --device /dev/dri \
+  vllm/vllm-openai-rocm:v0.31.0 --model Qwen/Qwen3-8B

@@ -1,0 +1,1 @@
+exec sglang serve --model-path deepseek-ai/DeepSeek-R1-Distill-Qwen-7B --reasoning-parser deepseek-r1

@@ -1,0 +1,1 @@
+docker run --rm --runtime=nvidia --gpus all ubuntu nvidia-smi

@@ -1,0 +1,1 @@
+docker run --rm --ipc=host --device /dev/kfd --device /dev/dri --security-opt seccomp=unconfined --cap-add SYS_PTRACE vllm/vllm-openai-rocm:v0.31.0 --model Qwen/Qwen3-30B-A3B --gpu-memory-utilization 0.9
