@@ -20,13 +20,15 @@ $(READY): pyproject.toml scripts/setup.sh
 up: setup ## bring a checked endpoint up on this machine (DEVICE=cpu, ARGS="MODEL --name …")
 	$(BIN)/selfhost up --device $(DEVICE) --yes $(ARGS)
 
-test: setup ## all tests but the marker `slow`
+test: setup ## all tests but the marker `slow`; as root it installs the container engines that they use
+	bash scripts/test_tools.sh
 	$(BIN)/python -m pytest -m "not slow" $(ARGS)
 
 check: setup ## what to run before a commit: format, lint, types, imports, words, docs, quick tests
 	bash scripts/check.sh $(BIN)
 
 e2e: setup ## every test, the long ones too
+	bash scripts/test_tools.sh
 	$(BIN)/python -m pytest $(ARGS)
 
 golden: setup ## write the golden folders of rendered files anew; review them with git diff

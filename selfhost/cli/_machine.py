@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from selfhost.cli._around import drivers, engines, limits
 from selfhost.core.columns import columns
 from selfhost.core.terminal import Terminal
 from selfhost.hosts.placement import refusal
@@ -20,13 +21,9 @@ def lines(host: Host, terminal: Terminal) -> Iterator[str]:
     yield from ("", *_cards(host, terminal), "")
     features = ", ".join(host.cpu.features) or "no instruction set that engines care about"
     yield _line("CPU", f"{host.cpu.model} ({host.cpu.architecture}) · {features}")
-    total, limit = host.memory.total, host.memory.limit
-    if isinstance(total, Known) and isinstance(limit, Known) and limit.value < total.value:
-        yield _line(
-            "Memory", f"{format_bytes(total.value)} in the machine, {format_bytes(limit.value)} for us ({limit.how})"
-        )
-    if isinstance(host.driver, Known):
-        yield _line("Driver", f"NVIDIA {host.driver.value}")
+    around = (*limits(host), *drivers(host), *(engines(host.surroundings) if host.surroundings else ()))
+    for label, text in around:
+        yield _line(label, text)
     systems = {(disk.total, disk.free): disk for disk in reversed(host.disks)}  # one line a file system
     for disk in reversed(systems.values()):
         yield _line("Disk", f"{disk.path} · {format_bytes(disk.free)} free of {format_bytes(disk.total)}")
@@ -59,7 +56,23 @@ def _cards(host: Host, terminal: Terminal) -> list[str]:
     rows = [
         (str(card.index), card.name, _memory(card), _text(card.arch), *_state(host, card)) for card in host.accelerators
     ]
-    return [f"   {line}" for line in columns([head, *rows])]
+    table = [f"   {line}" for line in columns([head, *rows])]
+    shown = [table[0]]
+    for card, row in zip(host.accelerators, table[1:], strict=True):
+        shown += [row, *(f"      {line}" for line in _below(card))]
+    return shown
+
+
+def _below(card: Accelerator) -> Iterator[str]:
+    """Its slices and who else is on it."""
+    if card.partition_mode and not card.partitions:
+        yield f"{card.partitioning.value}: {card.partition_mode}"
+    for part in card.partitions:
+        size = f" · {format_bytes(part.memory.value)}" if isinstance(part.memory, Known) else ""
+        yield f"slice {part.name}{size}{f' · {part.uuid}' if part.uuid else ''}"
+    for tenant in card.tenants:
+        held = f" holds {format_bytes(tenant.memory.value)}" if isinstance(tenant.memory, Known) else ""
+        yield f"in use by {tenant.name} (process {tenant.pid}){held}"
 
 
 def _state(host: Host, card: Accelerator) -> tuple[str, ...]:
@@ -72,7 +85,7 @@ def _state(host: Host, card: Accelerator) -> tuple[str, ...]:
 
 def _memory(card: Accelerator) -> str:
     if isinstance(card.memory_total, Unknown):
-        return "unknown"
+        return "the machine's" if card.unified else "unknown"
     free = f", {format_bytes(card.memory_free.value)} free" if isinstance(card.memory_free, Known) else ""
     return format_bytes(card.memory_total.value) + free
 

@@ -7,30 +7,73 @@ import typer
 
 from selfhost.cli._context import Invocation, invocation
 from selfhost.cli._options import Json
-from selfhost.core.errors import EnvironmentMissing
-from selfhost.core.system import System
+from selfhost.core.errors import EnvironmentMissing, InputError
+from selfhost.core.system import LocalSystem, System
 
-From = Annotated[
+On = Annotated[
+    str | None,
+    typer.Option(
+        "--host", "--from", metavar="FILE|user@machine", help="A snapshot or another machine.", show_default=False
+    ),
+]
+Inside = Annotated[
+    str | None,
+    typer.Option(
+        "--inside", metavar="CONTAINER|pod/NAME", help="As it looks from inside a container or pod.", show_default=False
+    ),
+]
+Save = Annotated[
     Path | None,
-    typer.Option("--from", metavar="FILE", help="A saved snapshot instead of this machine.", show_default=False),
+    typer.Option("--save", metavar="FILE", help="Keep a snapshot without names, addresses, serials and secrets."),
 ]
 
 
-def command(context: typer.Context, snapshot: From = None, json: Json = False) -> None:
+def command(
+    context: typer.Context, host: On = None, inside: Inside = None, save: Save = None, json: Json = False
+) -> None:
     """What this machine offers for serving a model, and how each fact is known."""
+    from selfhost.cli._eyes import eyes
     from selfhost.cli._machine import lines, summary
     from selfhost.hosts.detect import detect
     from selfhost.hosts.to_json import to_json
 
     at_work = invocation(context)
-    system = _eyes(at_work, snapshot)
-    host = detect(system, disk_paths=("/",) if snapshot else ("/", *_own_folders(at_work)))
+    if save is not None:
+        _check(save)
+    seen = system = eyes(at_work, host=host, inside=inside)
+    if save is not None:
+        from selfhost.core.recorder import Recorder
+
+        seen = Recorder(system)
+    folders = _own_folders(at_work) if isinstance(system, LocalSystem) else ()
+    found = detect(seen, disk_paths=("/", *folders), wide=True, containers=save is not None)
     if json:
-        at_work.console.json(to_json(host))
-        return
-    at_work.console.result("\n".join(lines(host, at_work.console.out)))
-    at_work.console.note(f"\n{summary(host)}")
-    at_work.console.note("  → selfhost plan        what would be served here, and why")
+        at_work.console.json(to_json(found))
+    else:
+        at_work.console.result("\n".join(lines(found, at_work.console.out)))
+        at_work.console.note(f"\n{summary(found)}")
+        at_work.console.note("  → selfhost doctor        what keeps a card from being used, and what to do")
+    if save is not None:
+        _save(at_work, seen, save)
+
+
+def _check(path: Path) -> None:
+    """Before anything is looked at: a look at a machine far away takes time."""
+    from selfhost.core.snapshot_file import check_target
+
+    check_target(path)
+
+
+def _save(at_work: Invocation, seen: System, path: Path) -> None:
+    from selfhost.core.recorder import Recorder
+    from selfhost.core.snapshot_file import save
+
+    if not isinstance(seen, Recorder):
+        raise InputError("there is nothing to save")
+    counts = save(path, seen.snapshot())
+    replaced = ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items())) or "nothing"
+    at_work.console.note(f"\nsaved {path}; replaced: {replaced}")
+    at_work.console.note(f"  → selfhost doctor --host {path}        on any machine")
 
 
 def _own_folders(at_work: Invocation) -> tuple[str, ...]:
@@ -40,11 +83,3 @@ def _own_folders(at_work: Invocation) -> tuple[str, ...]:
     except EnvironmentMissing:
         return ()
     return str(paths.cache), str(paths.state)
-
-
-def _eyes(at_work: Invocation, snapshot: Path | None) -> System:
-    if snapshot is None:
-        return at_work.system
-    from selfhost.core.recorded import Recorded
-
-    return Recorded.load(snapshot)

@@ -89,11 +89,9 @@ def _ids(asked: list[str]) -> frozenset[str]:
 
 
 def _eyes(at_work: Invocation, host: str | None) -> "System":
-    if host is None:
-        return at_work.system
-    from selfhost.core.recorded import Recorded
+    from selfhost.cli._eyes import eyes
 
-    return Recorded.load(host)
+    return eyes(at_work, host=host, inside=None)
 
 
 def _machine(system: "System") -> "Host":

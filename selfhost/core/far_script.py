@@ -138,7 +138,9 @@ def bytes_of(reply: Reply, path: str) -> tuple[int, int]:
 def command(argv: Sequence[str], env: Mapping[str, str] | None, stdin: str) -> str:
     """In the background, so that its process id is known before it hangs; 127 with a note when it is not installed."""
     given = "".join(f"{name}={shlex.quote(value)} " for name, value in (env or {}).items() if name.isidentifier())
-    feed, body = ("<<'selfhost-input'", f"{stdin}\nselfhost-input\n") if stdin else ("</dev/null", "")
+    feed, body = (
+        ("<<'selfhost-input'", f"{stdin.removesuffix(chr(10))}\nselfhost-input\n") if stdin else ("</dev/null", "")
+    )
     return (
         f"if command -v {shlex.quote(argv[0])} >/dev/null 2>&1; then\n"
         f"{given}{shlex.join(argv)} {feed} &\n{body}"

@@ -42,13 +42,15 @@ class Pseudonyms:
     def of(self, kind: str, real: str) -> str:
         key = (kind, real.lower())
         if key not in self._given:
-            self._given[key] = _FORMS.get(kind, lambda number: f"{kind.replace(' ', '-')}-{number}")(self._next(kind))
+            number = self._next(kind)
+            form = _FORMS.get(kind)
+            self._given[key] = form(number) if form else f"{kind.replace(' ', '-')}-{number}"
         return self._given[key]
 
     def short_id(self, real: str) -> str:
         """The first twelve digits of a container's id, as `docker ps` shows them and as its host name inside."""
         known = (name for (kind, long), name in self._given.items() if kind == "id" and long.startswith(real.lower()))
-        return next(known, None) or self.of("id", real)[:12]
+        return (next(known, "") or self.of("id", real))[:12]
 
     def uuid(self, real: str) -> str:
         """Keeps the separator: systemd writes those of pods with `_`."""

@@ -54,7 +54,7 @@ class Recorder:
             raise
         kept = only_devices(text) if path.startswith("/proc/") and path.endswith("/environ") else text
         with self._lock:
-            self._files[path] = kept
+            self._files.setdefault(path, kept)  # what was seen first: a look at the whole rests on it
         return text
 
     def listdir(self, path: str) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""A snapshot that may be shown to strangers: who, where and which piece of hardware replaced, what it can do kept. Pure."""
+"""A snapshot that may be shown to strangers: who, where and which piece of hardware replaced. Pure."""
 
 import json
 import re
@@ -10,6 +10,7 @@ from selfhost.core.pseudonyms import Pseudonyms
 from selfhost.core.redact import BLOT, is_secret
 from selfhost.core.redaction_objects import container, docker_info, host, kubernetes, podman_info
 from selfhost.core.redaction_text import homes, is_public, patterns, serials, user
+from selfhost.core.snapshot_form import SCHEMA
 
 _HOSTNAME_FILES = ("/etc/hostname", "/proc/sys/kernel/hostname", "/run/host/hostname")
 _SERIAL_FILE = re.compile(r"(?i).*/(?:\w*serial(?:[-_]?number)?|asset_tag|product_uuid|chassis_asset_tag)")
@@ -20,6 +21,7 @@ _EVERYBODY = frozenset(
     localhost default gpu nvidia amd intel cuda rocm linux kubernetes vllm app data home local machine main master
     worker control-plane public shared system kernel driver video render""".split()  # noqa: SIM905 - a list of words
 )
+_SYSTEM_SPACES = ("kube-system", "kube-public", "gpu-operator", "nvidia-gpu-operator", "gpu-resources")
 _SHARES = (
     "nfs",
     "nfs4",
@@ -47,12 +49,15 @@ def redacted(snapshot: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, int
     def clean(text: str) -> str:
         return pattern(literal(text))
 
-    return _walked(whole, clean), names.replaced
+    walked = _walked(whole, clean)
+    if "errors" in whole:  # names of errnos: a path that sounds like a secret does not make one of its reason
+        walked["errors"] = {clean(path): reason for path, reason in whole["errors"].items()}
+    return {"schema": SCHEMA, **walked}, names.replaced
 
 
 def _narrowed(snapshot: Mapping[str, Any], names: Pseudonyms) -> dict[str, Any]:
     """Places whose form is known, cut down to what may go along."""
-    kept: dict[str, Any] = dict(snapshot)
+    kept: dict[str, Any] = {key: value for key, value in snapshot.items() if key != "schema"}
     kept["files"] = {path: _file(path, text, names) for path, text in snapshot.get("files", {}).items()}
     kept["env"] = {
         name: _variable(name, value, names) for name, value in snapshot.get("env", {}).items() if not is_secret(name)
@@ -67,7 +72,7 @@ def _narrowed(snapshot: Mapping[str, Any], names: Pseudonyms) -> dict[str, Any]:
         if "containers" in held:
             kept[engine]["containers"] = [container(one, names) for one in held["containers"]]
     if snapshot.get("kubernetes"):
-        kept["kubernetes"] = {"objects": kubernetes(snapshot["kubernetes"].get("objects", ()), names)}
+        kept["kubernetes"] = {"objects": kubernetes(snapshot["kubernetes"].get("objects", ()))}
     kept["commands"] = [_command(entry, names) for entry in snapshot.get("commands", ())]
     return {key: value for key, value in kept.items() if value or key in snapshot}
 
@@ -80,13 +85,21 @@ def _file(path: str, text: str, names: Pseudonyms) -> str:
         return text.replace(text.strip(), host(names, text.strip())) if text.strip() else text
     if _SERIAL_FILE.fullmatch(path):
         return names.of("serial number", text.strip()) + "\n" if re.search(r"\d", text) else text
-    if name == "config.json" and "/.docker/" in path:
-        return json.dumps({key: value for key, value in _json(text).items() if key == "currentContext"})
-    if name == "mountinfo":
-        return "".join(_mount(line, names) for line in text.splitlines(keepends=True))
-    if path == "/etc/resolv.conf":
-        return re.sub(r"(?m)^(search|domain)\s+.*$", lambda match: f"{match[1]} {names.of('host', match[0])}", text)
-    return text
+    form = _FORMS.get(path) or _FORMS.get(name)
+    return form(text, names) if form else text
+
+
+def _docker_config(text: str, names: Pseudonyms) -> str:
+    del names
+    return json.dumps({key: value for key, value in _json(text).items() if key == "currentContext"})
+
+
+def _mounts(text: str, names: Pseudonyms) -> str:
+    return "".join(_mount(line, names) for line in text.splitlines(keepends=True))
+
+
+def _resolver(text: str, names: Pseudonyms) -> str:
+    return re.sub(r"(?m)^(search|domain)\s+(.*)$", lambda match: f"{match[1]} {names.of('host', match[2])}", text)
 
 
 def _mount(line: str, names: Pseudonyms) -> str:
@@ -96,6 +109,13 @@ def _mount(line: str, names: Pseudonyms) -> str:
     if len(fields) < 2 or fields[0] not in _SHARES:
         return line
     return f"{before}{dash}{fields[0]} {names.of('share', fields[1])} rw\n"
+
+
+_FORMS: Mapping[str, Callable[[str, Pseudonyms], str]] = {
+    "config.json": _docker_config,
+    "mountinfo": _mounts,
+    "/etc/resolv.conf": _resolver,
+}
 
 
 def _variable(name: str, value: str, names: Pseudonyms) -> str:
@@ -121,23 +141,31 @@ def _command(entry: Mapping[str, Any], names: Pseudonyms) -> dict[str, Any]:
 
 
 def _narrowed_output(argv: list[str], said: str, names: Pseudonyms) -> str | None:
+    """None where the form is none of those that are known."""
     program = argv[0].rpartition("/")[2] if argv else ""
     if program in ("docker", "podman", "kubectl", "nerdctl"):
-        try:
-            held = json.loads(said)
-        except ValueError:
-            return None
-        if program == "kubectl" and isinstance(held, dict):
-            return json.dumps((kubernetes([held], names) or [{}])[0])
-        if isinstance(held, list) and "inspect" in argv:
-            return json.dumps([container(one, names) for one in held if isinstance(one, dict)])
-        if isinstance(held, dict) and "info" in argv:
-            return json.dumps(podman_info(held, names) if "host" in held else docker_info(held, names))
+        return _narrowed_objects(program, said, names)
     if program == "nvidia-smi" and any("serial" in word and "--query" in word for word in argv):
         return _without_column(said, "serial", names)
-    if program == "hostname":
-        return host(names, said.strip()) + "\n" if said.strip() else said
+    if program == "hostname" and said.strip():
+        return host(names, said.strip()) + "\n"
     return None
+
+
+def _narrowed_objects(program: str, said: str, names: Pseudonyms) -> str | None:
+    try:
+        held = json.loads(said)
+    except ValueError:
+        return None
+    if isinstance(held, list):
+        return json.dumps([container(one, names) for one in held if isinstance(one, dict)])
+    if not isinstance(held, dict):
+        return None
+    if program == "kubectl":
+        return json.dumps((kubernetes([held]) or [{}])[0])
+    if "Client" in held or "Version" in held:
+        return None  # of `version`: numbers
+    return json.dumps(podman_info(held, names) if "host" in held else docker_info(held, names))
 
 
 def _without_column(text: str, column: str, names: Pseudonyms) -> str:
@@ -160,6 +188,9 @@ def _literals(snapshot: Mapping[str, Any], narrowed: Mapping[str, Any], names: P
     for name in _hosts(snapshot):
         if _is_telling(name, snapshot):
             known[name] = host(names, name)
+    for kind, name in _cluster_names(snapshot):
+        if _is_telling(name, snapshot) and name not in _SYSTEM_SPACES:
+            known[name] = names.of(kind, name)
     for name in _users(snapshot):
         if _is_telling(name, snapshot):
             known[name] = user(names, name)
@@ -179,21 +210,19 @@ def _hosts(snapshot: Mapping[str, Any]) -> Iterator[str]:
     yield from _with_short(snapshot.get("env", {}).get("HOSTNAME", ""))
     yield from _with_short(str(snapshot.get("docker", {}).get("info", {}).get("Name", "")))
     yield from _with_short(str(snapshot.get("podman", {}).get("info", {}).get("host", {}).get("hostname", "")))
+
+
+def _cluster_names(snapshot: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Of nodes, pods and namespaces, by what they name."""
     for one in snapshot.get("kubernetes", {}).get("objects", ()):
-        yield from _nodes(one)
-
-
-def _nodes(one: Mapping[str, Any]) -> Iterator[str]:
-    for item in one.get("items", ()) if isinstance(one.get("items"), list) else (one,):
-        metadata = item.get("metadata") if isinstance(item, Mapping) else None
-        if isinstance(metadata, Mapping) and item.get("kind", one.get("kind")) in (
-            "Node",
-            "NodeList",
-            "Pod",
-            "Namespace",
-        ):
-            yield from _with_short(str(metadata.get("name", "")))
-            yield str(metadata.get("namespace", ""))
+        for item in one.get("items", ()) if isinstance(one.get("items"), list) else (one,):
+            metadata = item.get("metadata") if isinstance(item, Mapping) else None
+            if not isinstance(metadata, Mapping):
+                continue
+            kind = str(item.get("kind", one.get("kind", ""))).removesuffix("List").lower()
+            if kind in ("node", "pod", "namespace"):
+                yield "host" if kind == "node" else kind, str(metadata.get("name", ""))
+            yield "namespace", str(metadata.get("namespace", ""))
 
 
 def _with_short(name: str) -> Iterator[str]:
@@ -217,7 +246,7 @@ def _users(snapshot: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _is_telling(name: str, snapshot: Mapping[str, Any]) -> bool:
-    """Whether it may be replaced wherever it stands: no word of the kernel's own paths, and long enough to be a name."""
+    """Whether it may be replaced wherever it stands: long enough, and no word of the kernel's own paths."""
     if len(name) < 3 or name.lower() in _EVERYBODY or is_public(name):
         return False
     paths = (path for key in ("files", "nodes", "links") for path in snapshot.get(key, {}))

@@ -1,4 +1,4 @@
-"""What of docker's, podman's and Kubernetes' own objects goes into a snapshot: a list of what may, not of what may not."""
+"""What of docker's, podman's and Kubernetes' objects goes into a snapshot: a list of what may. Pure."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,8 +14,8 @@ _DOCKER_INFO = frozenset(
         "Runtimes", "DefaultRuntime", "CgroupDriver", "CgroupVersion", "SecurityOptions", "DockerRootDir", "Driver",
         "DriverStatus", "CDISpecDirs", "DiscoveredDevices", "Containers", "ContainersRunning", "ContainersPaused",
         "ContainersStopped", "Images", "Warnings", "ServerErrors", "ContainerdCommit", "RuncCommit", "InitCommit",
-        "InitBinary", "LiveRestoreEnabled", "Isolation", "ExperimentalBuild", "MemoryLimit", "SwapLimit", "CpuCfsPeriod",
-        "CpuCfsQuota", "CPUShares", "CPUSet", "PidsLimit", "OomKillDisable", "LoggingDriver", "Debug", "FirewallBackend",
+        "InitBinary", "LiveRestoreEnabled", "Isolation", "ExperimentalBuild", "MemoryLimit", "SwapLimit",
+        "CpuCfsPeriod", "CpuCfsQuota", "CPUShares", "CPUSet", "PidsLimit", "OomKillDisable", "LoggingDriver", "Debug",
     )
 )  # fmt: skip
 _CONTAINER = (
@@ -45,7 +45,6 @@ _STATE = (
     "FinishedAt",
 )
 _CONFIG = ("Image", "Cmd", "Entrypoint", "User", "WorkingDir", "Tty", "OpenStdin", "StopSignal")
-_SYSTEM_SPACES = ("default", "kube-system", "kube-public", "gpu-operator", "nvidia-gpu-operator")
 _HIDDEN_KINDS = ("Secret", "ConfigMap", "ServiceAccount", "Lease", "Event", "CertificateSigningRequest")
 # Labels that decide about devices: Kubernetes' own, the vendors', the clouds' kinds of machines.
 _LABELS = (
@@ -134,7 +133,7 @@ def _is_secret_option(word: str) -> bool:
     return word.startswith("--") and "=" not in word and word.endswith(("key", "token", "password", "secret", "auth"))
 
 
-def kubernetes(objects: Sequence[Mapping[str, Any]], names: Pseudonyms) -> list[dict[str, Any]]:
+def kubernetes(objects: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Without secrets, and of the rest without what people write into it."""
     found: list[dict[str, Any]] = []
     for one in objects:
@@ -142,15 +141,15 @@ def kubernetes(objects: Sequence[Mapping[str, Any]], names: Pseudonyms) -> list[
             found.append(
                 {
                     **{key: one[key] for key in ("apiVersion", "kind") if key in one},
-                    "items": kubernetes([item for item in one["items"] if isinstance(item, Mapping)], names),
+                    "items": kubernetes([item for item in one["items"] if isinstance(item, Mapping)]),
                 }
             )
         elif one.get("kind") not in _HIDDEN_KINDS:
-            found.append(_object(one, names))
+            found.append(_object(one))
     return found
 
 
-def _object(one: Mapping[str, Any], names: Pseudonyms) -> dict[str, Any]:
+def _object(one: Mapping[str, Any]) -> dict[str, Any]:
     kept = {key: value for key, value in one.items() if key not in ("metadata", "status", "data", "stringData")}
     metadata = _map(one.get("metadata"))
     kind = str(one.get("kind", ""))
@@ -175,8 +174,8 @@ def _object(one: Mapping[str, Any], names: Pseudonyms) -> dict[str, Any]:
 
 
 _STATUS_KEYS = (
-    "capacity", "allocatable", "phase", "conditions", "reason", "message", "containerStatuses", "qosClass", "allocation",
-    "currentNumberScheduled", "desiredNumberScheduled", "numberReady", "replicas", "readyReplicas", "features",
+    "capacity", "allocatable", "phase", "conditions", "reason", "message", "containerStatuses", "qosClass",
+    "allocation", "currentNumberScheduled", "desiredNumberScheduled", "numberReady", "replicas", "readyReplicas", "features",
 )  # fmt: skip
 _NODE_INFO = (
     "kernelVersion",

@@ -117,7 +117,7 @@ def plain(text: str) -> Scalar:
     if text in _PLAIN:
         return _PLAIN[text]
     bare = text.replace("_", "")
-    if len(text) > _LONGEST or not bare or bare[0] not in "-+.0123456789":
+    if len(text) > _LONGEST or text[0] not in "-+.0123456789":
         return text
     if _WHOLE.match(bare):
         return _whole(bare)

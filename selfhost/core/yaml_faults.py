@@ -24,6 +24,7 @@ _WORDS: Final = (
     ("found unexpected document indicator", "a quote is not closed"),
     ("found unknown escape character", "a backslash in double quotes is followed by a letter that means nothing"),
     ("did not find expected node content", "a value is missing"),
+    ("found unexpected ':'", "a `:` inside braces or brackets stands in no quotes"),
     ("found undefined tag handle", "a tag begins with a name that is not declared"),
 )
 _CURES: Final = (
@@ -33,6 +34,8 @@ _CURES: Final = (
     ("fits neither", "indent it as the keys it belongs to; put text behind a closing quote inside it"),
     ("among the elements", "indent it below the element that it belongs to, or begin it with `- `"),
     ("backslash", "use single quotes, in which a backslash is itself"),
+    ("in no quotes", "put the value in quotes"),
+    ("nor continued", "close it, or put a value that holds brackets, braces or a comma in quotes"),
     ("not closed", "close it"),
 )
 
@@ -48,7 +51,10 @@ def broken(error: Any, text: str, path: str) -> InputError:
     if "character that cannot start" in problem and _letter(text, place) == "\t":
         words = "a tab stands where spaces belong"
     since = error.context_mark
-    begun = "not closed" in words and since is not None
+    if since is not None and "did not find expected ','" in problem and _letter(text, place):
+        sign = "[" if "]" in problem else "{"
+        return wrong(text, path, place, f"the `{sign}` of line {since.line + 1} is neither closed nor continued here")
+    begun = since is not None and ("not closed" in words or "has no `:`" in words)
     if begun:
         place = Tree(since.line + 1, since.column + 1)
     return wrong(text, path, place, words)
@@ -61,7 +67,7 @@ def wrong(text: str, path: str, place: Tree, words: str) -> InputError:
     if _TEMPLATE.search(line):
         why, cure = "The line is a template's: YAML comes out of it only when it is filled in.", "render it first"
     return InputError(
-        f"{path}: line {place.line}: {words}",
+        words,
         why=why,
         fix=(cure,),
         evidence=f"{place.line} | {mask(line)}" if line else "",
@@ -73,7 +79,7 @@ def wrong(text: str, path: str, place: Tree, words: str) -> InputError:
 def twice(path: str, key: Tree, first: Tree, name: str) -> InputError:
     shown = name if len(name) < 60 else f"{name[:57]}…"
     return InputError(
-        f"{path}: line {key.line}: `{shown}` is already said in line {first.line}",
+        f"`{shown}` is already said in line {first.line}",
         why="A key stands once in a map. Compose and kubectl refuse the file; other programs take one of the two "
         "and say nothing.",
         fix=(f"keep one of lines {first.line} and {key.line}",),
@@ -84,7 +90,7 @@ def twice(path: str, key: Tree, first: Tree, name: str) -> InputError:
 
 def too_deep(path: str, mark: Any) -> InputError:
     return InputError(
-        f"{path} nests maps or lists deeper than 200 levels",
+        "maps or lists are nested deeper than 200 levels",
         why="A launch file has about ten; this one is damaged, or was made to exhaust whoever reads it.",
         fix=("look for brackets or dashes that open and never close",),
         id="CF052",
@@ -96,7 +102,7 @@ def too_much(event: Any, path: str, *, itself: bool) -> InputError:
     mark = event.start_mark
     what = f"`*{event.anchor}` stands inside its own anchor" if itself else "aliases repeat more than 500,000 values"
     return InputError(
-        f"{path}: line {mark.line + 1}: {what}",
+        what,
         why="The data would have no end."
         if itself
         else "A text of this kind is made to fill the memory of its reader.",
@@ -120,7 +126,7 @@ def not_text(error: Any, text: str, path: str) -> InputError:
     code, at = _bad_letter(error, text)
     line = text.count("\n", 0, at) + 1
     return InputError(
-        f"{path}: line {line}: {code} is no letter of a text",
+        f"{code} is no letter of a text",
         why="The file is binary, was cut or saved in another encoding than UTF-8.",
         fix=("save it as UTF-8, or name the launch file itself",),
         id="CF053",

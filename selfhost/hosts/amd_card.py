@@ -154,12 +154,26 @@ def _nodes(system: System, sources: Sources) -> tuple[DeviceNode, ...]:
     if not sources.is_part or not names_here:
         drm = f"{_folder(system, sources)}/drm"
         names_here += [name for name in names(system, drm) if re.fullmatch(r"renderD\d+", name)]
+    if not names_here and _is_hearsay(sources):
+        here = _render_nodes(system)
+        names_here = here if len(here) == 1 else []
     render = f"/dev/dri/{names_here[0]}" if names_here else ""
     last = tried(system, render) if render else DeviceNode(path="/dev/dri/renderD*", opened="ENOENT")
     return (tried(system, "/dev/kfd"), last)
 
 
+def _is_hearsay(sources: Sources) -> bool:
+    """A tool speaks of a card that neither the bus nor the topology shows here."""
+    return sources.device is None and sources.node is None
+
+
+def _render_nodes(system: System) -> list[str]:
+    return [name for name in names(system, "/dev/dri") if re.fullmatch(r"renderD\d+", name)]
+
+
 def _openable(system: System, sources: Sources, nodes: Sequence[DeviceNode]) -> Fact[bool]:
+    if _is_hearsay(sources) and nodes[-1].path.endswith("*") and len(_render_nodes(system)) > 1:
+        return Unknown("which of the render nodes here is its nobody said")
     if sources.device or sources.node or exists(system, "/dev/kfd") or names(system, "/dev"):
         return openable(nodes)
     tool = sources.reading.tool if sources.reading else "a tool"

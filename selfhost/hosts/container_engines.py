@@ -88,9 +88,9 @@ def _docker(system: System, said: Said) -> Engine:
     info = said.info
     root = str(info.get("DockerRootDir") or "")
     remote = engine_address.remote(system, "docker")
-    security = tuple(str(option) for option in info.get("SecurityOptions") or ())
-    dirs = tuple(str(path) for path in info.get("CDISpecDirs") or ())
-    offered = tuple(str(one.get("ID", "")) for one in info.get("DiscoveredDevices") or () if isinstance(one, Mapping))
+    security = tuple(str(option) for option in _list(info.get("SecurityOptions")))
+    dirs = tuple(str(path) for path in _list(info.get("CDISpecDirs")))
+    offered = tuple(str(one.get("ID", "")) for one in _list(info.get("DiscoveredDevices")) if isinstance(one, Mapping))
     # Podman serves Docker's API too; where it keeps its images tells.
     kind = "podman" if root.endswith("/containers/storage") else "docker"
     return Engine(
@@ -102,7 +102,7 @@ def _docker(system: System, said: Said) -> Engine:
         snap=root.startswith("/var/snap/"),
         remote=remote,
         sibling=engine_address.is_sibling(system, "docker"),
-        runtimes=tuple(str(name) for name in info.get("Runtimes") or ()),
+        runtimes=tuple(str(name) for name in _list(info.get("Runtimes"))),
         default_runtime=str(info.get("DefaultRuntime") or ""),
         cgroup_driver=str(info.get("CgroupDriver") or ""),
         cgroup_version=str(info.get("CgroupVersion") or ""),
@@ -172,7 +172,7 @@ def _podman(system: System, said: Said) -> Engine:
         security=tuple(name for key, name in traits.items() if security.get(key)),
         root_dir=str(store.get("graphRoot") or ""),
         os=" ".join(str(_map(host.get("distribution")).get(key) or "") for key in ("distribution", "version")).strip(),
-        controllers=tuple(str(name) for name in host.get("cgroupControllers") or ()),
+        controllers=tuple(str(name) for name in _list(host.get("cgroupControllers"))),
     )
 
 
@@ -181,7 +181,7 @@ def _podman_rootless(host: Mapping[str, Any], security: Mapping[str, Any]) -> Fa
         return Known(value=security["rootless"], how="podman info, host.security.rootless")
     if "idMappings" not in host:
         return Unknown("podman info did not say")
-    mapped = _map(host["idMappings"]).get("uidmap") or ()
+    mapped = _list(_map(host["idMappings"]).get("uidmap"))
     own = next((one for one in mapped if isinstance(one, Mapping) and one.get("container_id") == 0), None)
     return Known(value=bool(own and own.get("host_id")), how="podman info, host.idMappings")
 
@@ -220,6 +220,11 @@ def _others(system: System, found: Mapping[str, Engine]) -> tuple[Engine, ...]:
         if exists(system, socket):
             here.setdefault(kind, Engine(kind=kind, version="", answers=Unknown(f"{socket} is here; it was not asked")))
     return tuple(here.values())
+
+
+def _list(value: object) -> Sequence[Any]:
+    """What is listed; an object is the list of its names."""
+    return tuple(value) if isinstance(value, list | Mapping) else ()
 
 
 def _map(value: object) -> Mapping[str, Any]:

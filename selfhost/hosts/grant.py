@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 from selfhost.shapes.host import Accelerator, DeviceNode, Host, Vendor
 
+AROUND = ", on the machine around it"
+"""Said after an action where nothing else names that machine."""
 # Places that are rented or lent with their devices.
 HOSTED = ("vast", "runpod", "colab", "kaggle", "modal", "codespaces", "sagemaker", "hf-spaces")
 
@@ -44,10 +46,10 @@ def _paths(case: Case) -> Sequence[str]:
 
 def _docker(case: Case) -> tuple[str, ...]:
     if case.card.vendor is Vendor.NVIDIA:
-        return ("start the container again with the card, on the machine around it:\ndocker run --gpus all …",)
+        return (f"start the container again with the card{AROUND}:\ndocker run --gpus all …",)
     nodes = "--device /dev/kfd --device /dev/dri" if case.card.vendor is Vendor.AMD else "--device /dev/dri"
     group = "$(stat -c %g /dev/dri/renderD128)"
-    action = "start the container again with the card's nodes and their group's number, on the machine around it"
+    action = f"start the container again with the card's nodes and their group's number{AROUND}"
     return (f'{action}:\ndocker run {nodes} --group-add "{group}" …',)
 
 
@@ -55,7 +57,7 @@ def _podman(case: Case) -> tuple[str, ...]:
     if case.card.vendor is Vendor.NVIDIA:
         specify = "sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml"
         run = "podman run --device nvidia.com/gpu=all --security-opt=label=disable …"
-        return (f"start the container again with the card (CDI), on the machine around it:\n{specify}\n{run}",)
+        return (f"start the container again with the card (CDI){AROUND}:\n{specify}\n{run}",)
     nodes = "--device /dev/kfd --device /dev/dri" if case.card.vendor is Vendor.AMD else "--device /dev/dri"
     return (f"start the container again with the card's nodes:\npodman run {nodes} --group-add keep-groups …",)
 
@@ -69,7 +71,7 @@ def _lxc(case: Case) -> tuple[str, ...]:
     paths = _paths(case) or ("/dev/dri/renderD128",)
     entries = "\n".join(f"dev{number}: {path},mode=0666" for number, path in enumerate(paths))
     return (
-        "hand the nodes in on the host, then restart the container. Proxmox, in /etc/pve/lxc/ID.conf:\n" + entries,
+        f"hand the nodes in, then restart the container{AROUND}. Proxmox, in /etc/pve/lxc/ID.conf:\n{entries}",
         f"LXD or Incus:\nlxc config device add NAME gpu0 gpu pci={case.card.pci}",
     )
 

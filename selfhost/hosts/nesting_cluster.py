@@ -43,6 +43,10 @@ def kind(marks: Marks) -> str:
     product = glance(marks.system, "/sys/class/dmi/id/product_name")
     if product == "kind":
         return "/sys/class/dmi/id/product_name is kind"  # its entry point mounts it into the node and into every pod
+    # kind keeps its pods in a control group of its own (its kubelet's cgroupRoot).
+    own = re.search(r"/kubelet(?:\.slice/kubelet-|/)kubepods", marks.cgroup)
+    if own:
+        return f"control group {own[0]}"
     return next((f"{path} exists" for path in ("/kind/version", "/kind") if exists(marks.system, path)), "")
 
 

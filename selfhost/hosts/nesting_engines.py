@@ -25,9 +25,9 @@ def crio(marks: Marks) -> str:
 
 
 def docker(marks: Marks) -> str:
-    own = marks.identity_mount(r"(^|/docker/containers)/[0-9a-f]{64}/(hostname|hosts|resolv\.conf)$")
-    if own and not marks.identity_mount(r"/pods/[0-9a-f-]{36}/etc-hosts$"):
-        return f"/etc/hostname and its like come from {own.rpartition('/')[0][:40]}…"
+    mounted = _mounted_by_docker(marks)
+    if mounted:
+        return mounted
     scope = re.search(r"/(?:docker/|system\.slice/docker-)[0-9a-f]{64}", marks.cgroup)
     if scope:
         return f"control group {scope[0][:30]}…"
@@ -41,6 +41,15 @@ def docker(marks: Marks) -> str:
     if exists(marks.system, "/.dockerenv") and not _is_copy(marks):
         return "/.dockerenv exists"
     return ""
+
+
+def _mounted_by_docker(marks: Marks) -> str:
+    own = marks.identity_mount(r"(^|/docker/containers)/[0-9a-f]{64}/(hostname|hosts|resolv\.conf)$")
+    if own and not marks.identity_mount(r"/pods/[0-9a-f-]{36}/etc-hosts$"):
+        return f"/etc/hostname and its like come from {own.rpartition('/')[0][:40]}…"
+    # A node of kind keeps /var in a volume, and its pods have their /etc/hosts from there.
+    volume = marks.identity_mount(r"/docker/volumes/[0-9a-f]{64}/_data/lib/kubelet/")
+    return f"/etc/hosts comes from {volume[:50]}…" if volume else ""
 
 
 def _is_copy(marks: Marks) -> bool:

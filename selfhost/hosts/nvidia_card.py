@@ -9,8 +9,8 @@ from selfhost.hosts.engine_support import support
 from selfhost.hosts.glance import glance, number
 from selfhost.hosts.nodes import openable
 from selfhost.hosts.nvidia_proc import uuid_of
-from selfhost.hosts.nvidia_reading import NOT_SAID, Answer, Reading
-from selfhost.hosts.nvidia_stack import VGPU_HOST, is_vgpu_host
+from selfhost.hosts.nvidia_reading import NOT_SAID, VGPU_HOST, Answer, Reading
+from selfhost.hosts.nvidia_stack import is_vgpu_host
 from selfhost.hosts.pci import BUS
 from selfhost.hosts.pci_table import lookup
 from selfhost.shapes.host import (
@@ -144,7 +144,9 @@ def _usable(opened: Fact[bool], of: Sources, address: str) -> Fact[bool]:
     if is_vgpu_host(of.answer):
         return Known(value=False, how=VGPU_HOST)
     doubt = _doubt(of.reading, of.answer, said)
-    return Unknown(doubt) if doubt else Known(value=True, how=f"{of.reading.tool} lists it")
+    count = len(of.reading.slices or ())
+    cut = f" with {count} MIG {'instance' if count == 1 else 'instances'}" if of.reading.mig == "Enabled" else ""
+    return Unknown(doubt) if doubt else Known(value=True, how=f"{of.reading.tool} lists it{cut}")
 
 
 def _doubt(reading: Reading, answer: Answer, said: str) -> str:
@@ -160,9 +162,14 @@ def _doubt(reading: Reading, answer: Answer, said: str) -> str:
 
 
 def _mig(reading: Reading) -> str:
-    if reading.slices is not None and not reading.slices:
+    """A card in MIG mode computes in its instances and in nothing else."""
+    if any(part.uuid or part.memory is not NOT_SAID for part in reading.slices or ()):
+        return ""
+    if reading.slices:
+        return "MIG is on, and its GPU instances are listed without what computes in them"
+    if reading.slices is not None:
         return "MIG is on and no instance was made: there is nothing to compute on"
-    return "MIG is on, and this version starts engines on whole cards only"
+    return "MIG is on, and nothing that was asked lists its instances"
 
 
 def _cut(system: System, reading: Reading, name: str, address: str) -> tuple[Partitioning, str]:

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from selfhost.shapes.host import Fact, Known, Tenant, Unknown
 
 NOT_SAID = Unknown("nothing that answered says it")
+# Why a card of a hypervisor that hands out vGPUs is not usable.
+VGPU_HOST = "the driver here is the vGPU manager of a hypervisor, which runs no CUDA: its cards serve virtual machines"
 _MIB = 1024**2
 
 

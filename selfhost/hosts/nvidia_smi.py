@@ -149,6 +149,8 @@ def _hear_failure(heard: _Heard, done: Completed, form: str) -> None:
     if done.rc != 0:
         means = meaning(done.rc, line)
         heard.fail(f"nvidia-smi ended with {done.rc}: {line or means or 'no text'}", means)
+    elif heard.remarks:
+        heard.fail(heard.remarks[-1], "its output ends early")
     elif form or "No devices" in line or "failed" in line.lower():
         heard.fail(f"nvidia-smi lists no card{f': {line[:120]}' if line else ''}", meaning(0, line))
 

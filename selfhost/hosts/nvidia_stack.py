@@ -7,13 +7,11 @@ from selfhost.hosts import cuda
 from selfhost.hosts.glance import exists
 from selfhost.hosts.nvidia_library import library
 from selfhost.hosts.nvidia_proc import flavour, is_loaded, module
-from selfhost.hosts.nvidia_reading import Answer
+from selfhost.hosts.nvidia_reading import VGPU_HOST, Answer
 from selfhost.hosts.nvidia_tools import last
 from selfhost.hosts.virtual import wsl
 from selfhost.shapes.host import Accelerator, Fact, Known, Unknown, Vendor
 from selfhost.shapes.surroundings import DriverStack
-
-VGPU_HOST = "the driver here is the vGPU manager of a hypervisor, which runs no CUDA: its cards serve virtual machines"
 
 
 def read(system: System, cards: Sequence[Accelerator]) -> DriverStack | None:

@@ -6,9 +6,13 @@ from collections.abc import Sequence
 from selfhost.core.errors import EnvironmentMissing
 from selfhost.hosts.engine_support import driver_floor
 from selfhost.hosts.grant import BY_NUMBER, GRANTS, PLACE, Case, by_number_elsewhere, join_group
-from selfhost.shapes.host import Accelerator, DeviceNode, Host, Known, Vendor
+from selfhost.hosts.nvidia_reading import VGPU_HOST
+from selfhost.shapes.host import Accelerator, DeviceNode, Host, Known, Partitioning, Vendor
 
 CPU_INSTEAD = "or run on the CPU:\nselfhost up MODEL --device cpu"
+_CPU_FIRST = CPU_INSTEAD.removeprefix("or ")
+# Set aside, or not looked at: there is nothing to grant.
+_NOT_GRANTABLE = ("HX006", "HX009")
 _ONLY_NVIDIA = "This version starts engines on NVIDIA cards and on CPUs only."
 
 
@@ -23,23 +27,39 @@ class Obstacle(EnvironmentMissing):
 
 
 def obstacle(host: Host, card: Accelerator, *, others: int = 0) -> Obstacle:
-    """The error for a card that an engine has code for and that cannot be used here. `others`: more of its kind."""
-    refused = next((node for node in card.nodes if node.opened != "ok"), None)
-    labels = [layer.label for layer in host.nesting]
-    layer = next((label for label in labels if label in PLACE), "")
-    case = Case(host, card, refused, layer)
+    """Why `up` starts nothing on a card that an engine has code for. `others`: more of its kind."""
+    found = fault(host, card)
+    if card.partitioning is Partitioning.MIG and (found is None or found.id == "HX005"):
+        return _whole_only(card)
+    if found is None:
+        return _not_by_us(card)
     more = f" (and {others} more)" if others else ""
+    what = found.what.replace(card.name, f"{card.name}{more}", 1)
+    if found.id in _NOT_GRANTABLE or card.vendor is Vendor.NVIDIA:
+        why, fix = found.why, (*found.fix, CPU_INSTEAD)
+    else:
+        # The CPU first, so that nobody grants a card that would be left unused all the same.
+        why = f"{found.why} {_ONLY_NVIDIA} Granted, it would still be left unused."
+        fix = (_CPU_FIRST, *(f"for a version that uses this card: {way}" for way in found.fix))
+    return Obstacle(what, short=found.short, why=why, evidence=found.evidence, fix=fix, id=found.id)
+
+
+def fault(host: Host, card: Accelerator) -> Obstacle | None:
+    """What is wrong with a card on this machine, whoever wants to use it; None for one that computes."""
+    refused = next((node for node in card.nodes if node.opened != "ok"), None)
+    layer = next((one.label for one in host.nesting if one.label in PLACE), "")
+    case = Case(host, card, refused, layer)
     if card.kernel_driver == "vfio-pci":
         return _of_another_machine(card)
     if refused is None and not isinstance(card.openable, Known):
-        return _not_looked_at(case, more)
+        return _not_looked_at(case)
     if refused is None:
-        return _opened_yet_unusable(case, more)
+        return None if isinstance(card.usable, Known) and card.usable.value else _opened_yet_unusable(case)
     if refused.opened == "ENOENT":
-        return _absent(case, more)
+        return _absent(case)
     if refused.opened in ("EPERM", "EACCES"):
-        return _refused(case, more)
-    return _broken(case, more)
+        return _refused(case)
+    return _broken(case)
 
 
 def version(text: str) -> tuple[int, ...]:
@@ -53,85 +73,134 @@ def _of_another_machine(card: Accelerator) -> Obstacle:
         short="set aside for a virtual machine (vfio-pci)",
         why="It is bound to vfio-pci, which hands a whole card to a guest; nothing outside that guest can use it.",
         evidence=f"{card.pci}: {card.kernel_driver}",
-        fix=("run selfhost inside that virtual machine", CPU_INSTEAD),
+        fix=("run selfhost inside that virtual machine",),
         id="HX006",
     )
 
 
-def _not_looked_at(case: Case, more: str) -> Obstacle:
+def _not_looked_at(case: Case) -> Obstacle:
     """A card that only a tool named: neither its nodes nor its use were seen."""
     card = case.card
     reason = card.openable.reason if not isinstance(card.openable, Known) else ""
     return Obstacle(
-        f"{card.name}{more} is named by a tool, but its nodes were not seen",
+        f"{card.name} is named by a tool, but its nodes were not seen",
         short="not looked at: its nodes were not seen",
         why=_join(f"{reason}." if reason else "", "A tool that lists a card does not prove that it can be opened."),
-        fix=("look on the machine itself:\nselfhost detect", CPU_INSTEAD),
+        fix=("look on the machine itself:\nselfhost detect",),
         id="HX009",
     )
 
 
-def _opened_yet_unusable(case: Case, more: str) -> Obstacle:
-    card = case.card
-    usable = card.usable
-    if isinstance(usable, Known) and usable.value:
-        return Obstacle(
-            f"{card.name} can be used, but not by this version",
-            short="usable, not by this version",
-            why=_ONLY_NVIDIA,
-            fix=(CPU_INSTEAD.removeprefix("or "),),
-            id="HX008",
-        )
-    reason = usable.how if isinstance(usable, Known) else usable.reason
-    head, _, said = reason.partition(": ")
+def _not_by_us(card: Accelerator) -> Obstacle:
     return Obstacle(
-        f"{card.name}{more} is granted here, but cannot be used",
-        short=f"granted, cannot be used: {reason}",
-        why=_join(f"Its nodes open, but {head}.", _scope(card)),
-        evidence=said,
-        fix=_in_order(card, _wake(card, reason)),
+        f"{card.name} can be used, but not by this version",
+        short="usable, not by this version",
+        why=_ONLY_NVIDIA,
+        fix=(_CPU_FIRST,),
+        id="HX008",
+    )
+
+
+def _whole_only(card: Accelerator) -> Obstacle:
+    return Obstacle(
+        f"{card.name} cannot be used: it is cut into MIG instances",
+        short="cut into MIG instances: this version starts engines on whole cards only",
+        why="MIG is on, and this version starts engines on whole cards only.",
+        fix=("switch MIG off on the machine itself:\nsudo nvidia-smi -mig 0", CPU_INSTEAD),
         id="HX005",
     )
+
+
+def _opened_yet_unusable(case: Case) -> Obstacle:
+    card = case.card
+    usable = card.usable
+    reason = usable.how if isinstance(usable, Known) else usable.reason
+    head, _, said = reason.partition(": ")
+    unsure = is_unsure(reason)
+    return Obstacle(
+        f"{card.name} opens here, and nothing shows that it computes"
+        if unsure
+        else f"{card.name} is granted here, but cannot be used",
+        short=f"granted, cannot be used: {reason}",
+        why=f"Its nodes open, but {head}.",
+        evidence=said,
+        fix=_wake(card, reason),
+        id="HX005",
+    )
+
+
+_UNSURE = ("cut off", "is not installed", "no KFD topology is here", "lists its instances", "listed without")
+
+
+def is_unsure(reason: str) -> bool:
+    """A tool is missing, was cut short or was not asked for enough: that says nothing of the card."""
+    return any(word in reason for word in _UNSURE)
+
+
+_DRIVER_LOG = "sudo dmesg | grep -iE 'amdgpu|kfd|i915|xe '"
+_LOGGED = "sudo dmesg | grep -i -e NVRM -e Xid"
+# By a word of the reason; the first that is found is taken.
+_WAYS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("mismatch", ("the driver was updated while the old module is loaded: restart the machine",)),
+    (
+        "not installed",
+        ("install the driver's own tools (in a container: grant the capability `utility`), then:\nnvidia-smi",),
+    ),
+    ("lists its instances", ("list them:\nnvidia-smi -L",)),
+    ("listed without", ("list what computes in them:\nnvidia-smi -L",)),
+    ("cut off", ("ask it again, whole:\nnvidia-smi -q -x",)),
+    (
+        "MIG",
+        (
+            "switch MIG off on the machine itself:\nsudo nvidia-smi -mig 0",
+            "or cut the card into instances:\nsudo nvidia-smi mig -lgip",
+        ),
+    ),
+    (VGPU_HOST.partition(":")[0], ("run engines in a virtual machine that was given one of its cards or vGPUs",)),
+    (
+        "no answer within",
+        (f"see what the kernel logged; a card that hangs comes back with a restart of the machine:\n{_LOGGED}",),
+    ),
+    (
+        "cannot reach",
+        (f"see what the kernel logged, then switch the machine off and on again:\n{_LOGGED}",),
+    ),
+)
 
 
 def _wake(card: Accelerator, reason: str) -> tuple[str, ...]:
     """What brings a card back whose nodes open."""
     if card.vendor is not Vendor.NVIDIA:
-        return ("look what the kernel says about it:\nsudo dmesg | grep -iE 'amdgpu|i915|xe '",)
-    if "mismatch" in reason:
-        return ("the driver was updated while the old module is loaded: restart the machine",)
-    if "not installed" in reason:
-        return ("install the driver's own tools (in a container: grant the capability `utility`), then:\nnvidia-smi",)
-    if "MIG" in reason:
-        return ("switch MIG off on the machine itself:\nsudo nvidia-smi -mig 0",)
+        return (f"look what the kernel says about it:\n{_DRIVER_LOG}",)
+    for word, ways in _WAYS:
+        if word in reason:
+            return ways
     return (
         "see what it says, and what the kernel logged about the card:\nnvidia-smi; sudo dmesg | grep -i -e NVRM -e Xid",
     )
 
 
-def _absent(case: Case, more: str) -> Obstacle:
+def _absent(case: Case) -> Obstacle:
     card, node = case.card, case.node
     missing = node.path if node else "its device node"
     if case.layer and not (case.layer == "wsl2" and card.vendor is Vendor.NVIDIA and not card.pci):
         return Obstacle(
-            f"{card.name}{more} is in this machine, but is not granted to this {PLACE[case.layer]}",
+            f"{card.name} is in this machine, but is not granted to this {PLACE[case.layer]}",
             short=f"not granted to this {PLACE[case.layer]}",
-            why=_join(
-                f"The bus shows it at {card.pci or 'an unknown address'}; {missing} does not exist here.", _scope(card)
-            ),
+            why=f"The bus shows it at {card.pci or 'an unknown address'}; {missing} does not exist here.",
             evidence=f"{missing}: {node.opened if node else 'ENOENT'}",
-            fix=_in_order(card, GRANTS[case.layer](case)),
+            fix=GRANTS[case.layer](case),
             id="HX301",
         )
     bare = card.vendor is Vendor.NVIDIA and not isinstance(case.host.driver, Known)
     bound = f" and is bound to {card.kernel_driver}" if bare and card.kernel_driver not in ("", "nvidia") else ""
     lacks = f"no NVIDIA driver{bound}" if bare else f"no {missing}"
     return Obstacle(
-        f"{card.name}{more} has {lacks}",
+        f"{card.name} has {lacks}",
         short=lacks.replace(" and is bound", ", bound"),
-        why=_join(_why_no_node(case), _scope(card)),
+        why=_why_no_node(case),
         evidence=f"{missing}: {node.opened if node else 'ENOENT'}",
-        fix=_in_order(card, _make_nodes(case)),
+        fix=_make_nodes(case),
         id="HX001",
     )
 
@@ -147,6 +216,8 @@ def _why_no_node(case: Case) -> str:
 
 def _make_nodes(case: Case) -> tuple[str, ...]:
     card = case.card
+    if card.vendor is not Vendor.NVIDIA and card.kernel_driver:
+        return (f"look why it made none:\n{_DRIVER_LOG}",)
     if card.vendor is Vendor.AMD:
         return ("load the driver:\nsudo modprobe amdgpu",)
     if card.vendor is Vendor.INTEL:
@@ -159,7 +230,7 @@ def _make_nodes(case: Case) -> tuple[str, ...]:
     return (f"install the NVIDIA driver of your distribution ({floor} or later), then restart the machine",)
 
 
-def _refused(case: Case, more: str) -> Obstacle:
+def _refused(case: Case) -> Obstacle:
     card = case.card
     node = case.node or DeviceNode(path="its device node", opened="EACCES")
     by_mode = node.opened == "EACCES"
@@ -178,16 +249,16 @@ def _refused(case: Case, more: str) -> Obstacle:
     else:
         fix = ("the unit or job that started this restricts devices: allow this one there (systemd: DeviceAllow=)",)
     return Obstacle(
-        f"{card.name}{more} is here, but {node.path} may not be opened",
+        f"{card.name} is here, but {node.path} may not be opened",
         short=f"{node.path} may not be opened ({node.opened})",
-        why=_join(why, _scope(card)),
+        why=why,
         evidence=f"{node.path}: {node.opened}",
-        fix=_in_order(card, fix),
+        fix=fix,
         id="HX201" if by_mode else "HX202",
     )
 
 
-def _broken(case: Case, more: str) -> Obstacle:
+def _broken(case: Case) -> Obstacle:
     card, node = case.card, case.node or DeviceNode(path="its device node", opened="EIO")
     hint = (
         "The file is an empty one: the host had no such device when this container started."
@@ -200,25 +271,13 @@ def _broken(case: Case, more: str) -> Obstacle:
         else "look what the kernel logged about it:\nsudo dmesg | tail -n 50"
     )
     return Obstacle(
-        f"{card.name}{more} is here, but {node.path} does not open",
+        f"{card.name} is here, but {node.path} does not open",
         short=f"{node.path} does not open ({node.opened})",
-        why=_join(hint, _scope(card)),
+        why=hint,
         evidence=f"{node.path}: {node.opened}",
-        fix=_in_order(card, (fix,)),
+        fix=(fix,),
         id="HX203",
     )
-
-
-def _in_order(card: Accelerator, ways: Sequence[str]) -> tuple[str, ...]:
-    """Ways to bring the card in, then the CPU; the CPU first where the card would be left unused all the same."""
-    if card.vendor is Vendor.NVIDIA:
-        return (*ways, CPU_INSTEAD)
-    return (CPU_INSTEAD.removeprefix("or "), *(f"for a version that uses this card: {way}" for way in ways))
-
-
-def _scope(card: Accelerator) -> str:
-    """Said beside every way to grant an AMD or Intel card, so that nobody grants it for nothing."""
-    return "" if card.vendor is Vendor.NVIDIA else f"{_ONLY_NVIDIA} Granted, it would still be left unused."
 
 
 def _join(*sentences: str) -> str:

@@ -12,7 +12,7 @@ from selfhost.core.errors import InputError
 from selfhost.hosts.engine_support import driver_floor, toolkit
 from selfhost.hosts.obstacle import CPU_INSTEAD, Obstacle, obstacle, version
 from selfhost.hosts.pci_table import screen
-from selfhost.shapes.host import Accelerator, Host, Known, Support, Vendor
+from selfhost.shapes.host import Accelerator, Host, Known, Partitioning, Support, Vendor
 from selfhost.shapes.units import format_bytes
 
 
@@ -39,7 +39,7 @@ def gate(host: Host, asked: str | None) -> Placement:
     if wish.lower() != "auto":
         return _on(host, _find(host, wish))
     candidates = [card for card in host.accelerators if _is_candidate(card)]
-    ready = [card for card in candidates if _is_usable(card) and card.vendor is Vendor.NVIDIA]
+    ready = [card for card in candidates if _is_startable(card)]
     if ready:
         return _on(host, max(ready, key=_free_bytes))
     if candidates:
@@ -57,6 +57,11 @@ def _is_usable(card: Accelerator) -> bool:
     return isinstance(card.usable, Known) and card.usable.value
 
 
+def _is_startable(card: Accelerator) -> bool:
+    """This version starts engines on whole NVIDIA cards."""
+    return _is_usable(card) and card.vendor is Vendor.NVIDIA and card.partitioning is not Partitioning.MIG
+
+
 def _free_bytes(card: Accelerator) -> tuple[int, int]:
     """Largest free memory first; among equals the first in order."""
     return (card.memory_free.value if isinstance(card.memory_free, Known) else 0, -card.index)
@@ -72,9 +77,9 @@ def refusal(host: Host, card: Accelerator) -> Obstacle | None:
             fix=(CPU_INSTEAD,),
             id="HX007",
         )
-    if not _is_usable(card) or card.vendor is not Vendor.NVIDIA:
+    if not _is_startable(card):
         return obstacle(host, card)
-    return _old_driver(host)
+    return old_driver(host)
 
 
 def _on(host: Host, card: Accelerator) -> Placement:
@@ -95,7 +100,7 @@ def _on(host: Host, card: Accelerator) -> Placement:
     )
 
 
-def _old_driver(host: Host) -> Obstacle | None:
+def old_driver(host: Host) -> Obstacle | None:
     floor = driver_floor()
     if isinstance(host.driver, Known) and version(host.driver.value)[:1] < version(floor):
         return Obstacle(
@@ -195,4 +200,5 @@ def _here(count: int) -> str:
 
 
 def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:]
+    """A name such as vLLM keeps its own spelling."""
+    return text if re.match(r"[a-z]+[A-Z]", text) else text[:1].upper() + text[1:]

@@ -30,7 +30,28 @@ class XpuReading:
 
 def parse(text: str) -> tuple[XpuReading, ...]:
     """`discovery -j` in every wrapper, or one card of `discovery -d N -j`. Figures are texts in some releases."""
-    return tuple(_card(row) for row in _rows(lowered(json_in(text))))
+    return tuple(_card(row) for row in _rows(lowered(json_in(text)))) or tuple(_card(row) for row in _table(text))
+
+
+_LINE = re.compile(r"\|\s*(\d{0,3})\s*\|\s*([A-Z][\w ]*?): *(.*?)\s*\|")
+
+
+def _table(text: str) -> Iterator[Mapping[str, Any]]:
+    """The table for people: a number begins a card, and each line is `Key: value`."""
+    row: dict[str, str] = {}
+    for line in text.splitlines():
+        shape = _LINE.match(line.strip())
+        if not shape:
+            continue
+        if shape[1]:
+            if row:
+                yield row
+            row = {"device_id": shape[1]}
+        key = shape[2].lower().replace(" ", "_")
+        if row:
+            row[{"soc_uuid": "uuid"}.get(key, key)] = shape[3]
+    if row:
+        yield row
 
 
 def _rows(tree: Any) -> Iterator[Mapping[str, Any]]:

@@ -193,6 +193,8 @@ class Workload:
     userns: str = ""
     device_cgroup_rules: tuple[str, ...] = ()
     hooks_dirs: tuple[str, ...] = ()
+    detached: bool = False
+    """`docker run -d`: it is meant to run on."""
 
     @property
     def label(self) -> str:

@@ -89,8 +89,11 @@ def asks_scheduler(workload: Workload) -> bool:
 
 
 def _resources(workload: Workload, host: Host | None, vendor: Vendor) -> Grant | None:
-    del host  # of a cluster: the node is chosen later
     asked = resources(workload, vendor)
+    named = [name for name in asked if name.partition("=")[0] in _CDI[vendor] and "=" in name]
+    if named:  # Podman reads a pod's limits as CDI names: `nvidia.com/gpu=all: 1`
+        ids = tuple(name.partition("=")[2] for name in named)
+        return _named(ids, vendor, host, by="CDI", key=f"limits.{named[0]}")
     if asked:
         amounts = [int(amount) if amount.isdecimal() else None for amount in asked.values()]
         count = None if None in amounts else sum(amount or 0 for amount in amounts)
@@ -143,13 +146,15 @@ def _has_nvidia(host: Host | None) -> bool:
 def _requests(workload: Workload, host: Host | None, vendor: Vendor) -> Grant | None:
     for number, request in enumerate(workload.requests):
         key = request.key or f"requests.{number}"
-        by = request.spelling or "--gpus"
+        by = f"`{request.spelling}`" if request.spelling in ("deploy", "gpus") else request.spelling or "--gpus"
         if request.driver == "cdi":
             names = [text.partition("=") for text in request.ids]
             ids = tuple(name for kind, equals, name in names if equals and kind in _CDI[vendor])
             if ids:
                 return _named(ids, vendor, host, by="CDI", key=key)
         elif is_for(request, vendor, host) and not any("$" in text for text in request.ids):
+            if request.ids and request.count is not None:
+                continue  # docker refuses it (DV012), so it grants nothing
             if request.ids:
                 return _named(request.ids, vendor, host, by=by, key=key)
             if request.count == -1:

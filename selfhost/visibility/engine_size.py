@@ -4,14 +4,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from selfhost.shapes.workload import Workload
-from selfhost.visibility.images import engine_of
+from selfhost.visibility.images import engine_of, known
 
-TENSOR = ("--tensor-parallel-size", "-tp", "--tp-size", "--tp")
+TENSOR = ("--tensor-parallel-size", "-tp", "--tp-size", "--tp", "--num-shard")
+"""The last is text-generation-inference's."""
 PIPELINE = ("--pipeline-parallel-size", "-pp", "--pp-size")
 DATA = ("--data-parallel-size", "-dp", "--dp-size")
 DATA_LOCAL = ("--data-parallel-size-local", "-dpl")
 CONTEXT = ("--prefill-context-parallel-size", "-pcp")
 SIZES = (TENSOR, PIPELINE, DATA)
+_ENGINES_OWN = ("--tensor-parallel-size", "--num-shard")
+_PROGRAMS = ("trtllm-serve", "text-generation-launcher")
 KV_BYTES = ("--kv-cache-memory-bytes", "--kv-cache-memory")
 VLLM_SHARE = 0.9
 """Default of --gpu-memory-utilization before 0.92 came (vllm/config/cache.py): the least that any version takes."""
@@ -84,7 +87,8 @@ def ranks(workload: Workload) -> Ranks | None:
 
 def spreads(workload: Workload) -> bool:
     """An engine that we know, or what takes the long flag that only engines of this kind have."""
-    return engine_of(workload) is not None or value_of(workload.argv, TENSOR[:1]) is not None
+    by_program = any(word.rpartition("/")[2] in _PROGRAMS for word in workload.argv[:6])
+    return by_program or engine_of(workload) is not None or value_of(workload.argv, _ENGINES_OWN) is not None
 
 
 def processes(workload: Workload) -> int:
@@ -94,7 +98,9 @@ def processes(workload: Workload) -> int:
 
 def _serves(workload: Workload) -> bool:
     """By its own command, or by that of the image: `bash` in an engine's image says nothing of its size."""
-    by_image = workload.entrypoint is None and (not workload.argv or workload.argv[0].startswith("-"))
+    image = known(workload.image) if workload.image else None
+    shell = image is not None and image.base
+    by_image = not shell and workload.entrypoint is None and (not workload.argv or workload.argv[0].startswith("-"))
     return engine_of(workload if by_image else replace(workload, image="")) is not None
 
 

@@ -23,7 +23,7 @@ class Image:
     grants_all: bool
     """It carries NVIDIA_VISIBLE_DEVICES=all, as every image on top of nvidia/cuda does."""
     base: bool
-    """A base image: a shell, not a server."""
+    """Without a command it starts a shell, not a server."""
 
 
 @cache

@@ -59,8 +59,8 @@ def check_host(host: Host) -> tuple[Finding, ...]:
     return tuple(
         _finding(spec, seen)
         for spec, check in rules().values()
-        if spec.scope is Scope.HOST
-        for seen in cast("HostCheck", check)(host)
+        if spec.scope is Scope.HOST or spec.alone
+        for seen in _seen(spec, check, (), host)
     )
 
 

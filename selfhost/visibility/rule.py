@@ -53,14 +53,18 @@ class Rule:
     severity: Severity
     source: str
     scope: Scope = Scope.WORKLOAD
+    alone: bool = False
+    """A project's rule that also speaks of a machine without any file, so doctor asks it too."""
 
 
 def rule(id: str, severity: Severity, *, source: str) -> Callable[[Check], Check]:
     return mark(KIND, Rule(id, severity, source))
 
 
-def project_rule(id: str, severity: Severity, *, source: str) -> Callable[[ProjectCheck], ProjectCheck]:
-    return mark(KIND, Rule(id, severity, source, Scope.PROJECT))
+def project_rule(
+    id: str, severity: Severity, *, source: str, alone: bool = False
+) -> Callable[[ProjectCheck], ProjectCheck]:
+    return mark(KIND, Rule(id, severity, source, Scope.PROJECT, alone))
 
 
 def host_rule(id: str, severity: Severity, *, source: str) -> Callable[[HostCheck], HostCheck]:

@@ -16,9 +16,12 @@ from selfhost.shapes.host import Tenant
 from selfhost.shapes.surroundings import DriverStack, Surroundings
 
 HEALTHY = (
+    "amd-mi300x-cpx",
+    "amd-usable",
     "bare-no-cards",
     "eight-h100",
     "gh200",
+    "h100-mig-slices",
     "two-3090-nvml",
     "two-5090",
     "two-rtx",
@@ -28,16 +31,14 @@ BROKEN = {
     "a10-t4-mixed": ("HX004", "error", "here"),
     "amd-docker-not-granted": ("HX301", "error", "container host"),
     "amd-not-permitted": ("HX201", "error", "here"),
-    "amd-usable": ("HX008", "info", "here"),
     "amd-docker-desktop": ("HX104", "warning", "here"),
-    "h100-mig": ("HX005", "error", "here"),
     "pascal-only": ("HX016", "warning", "here"),
     "pod": ("HX301", "error", "cluster admin"),
     "rtx-docker-not-granted": ("HX301", "error", "container host"),
     "rtx-eperm": ("HX202", "error", "container host"),
     "rtx-mismatch": ("HX003", "error", "here"),
     "rtx-no-driver": ("HX010", "error", "here"),
-    "rtx-no-uvm": ("HX001", "error", "here"),
+    "rtx-no-uvm": ("DV083", "error", "here"),
     "rtx-vfio": ("HX006", "info", "here"),
     "wsl2-two-rtx": ("HX004", "error", "Windows"),
 }

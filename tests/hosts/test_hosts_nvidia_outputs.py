@@ -64,7 +64,7 @@ def test_mig_slices_have_profile_and_uuid_from_the_list_and_memory_from_the_quer
         ("1g.10gb", "MIG-bdc30fc5", 9984 * MIB),
         ("1g.10gb", "MIG-cc7c2154", 9984 * MIB),
     ]
-    assert isinstance(card.usable, Unknown)
+    assert card.usable == Known(value=True, how="nvidia-smi lists it with 4 MIG instances")
     assert isinstance(card.memory_total, Unknown)
     assert (value(card.arch), card.fabric) == ("sm_90", "Completed/Success")
     assert value(stack(of).cuda) == "13.1"
@@ -74,7 +74,7 @@ def test_the_csv_query_alone_shows_one_card_in_mig_mode_and_no_slice() -> None:
     argv = ("--query-gpu=driver_version,count,name,pci.bus_id,index", "--format=csv")
     card = only(h100(smi(*argv, file="query-gpu.h100-mig.590.48.01.csv")))
     assert (card.name, card.partitioning, card.partitions) == ("NVIDIA H100 80GB HBM3", Partitioning.MIG, ())
-    assert card.usable == Unknown("MIG is on, and this version starts engines on whole cards only")
+    assert card.usable == Unknown("MIG is on, and nothing that was asked lists its instances")
 
 
 def test_mig_on_without_an_instance_is_said_as_such() -> None:

@@ -16,7 +16,7 @@ SNAPSHOTS = Path(__file__).parent.parent / "snapshots"
     ("name", "cards", "usable", "slices", "links", "cuda"),
     [
         ("a10-t4-mixed", 4, 4, 0, (), "12.8"),
-        ("h100-mig-slices", 1, 0, 4, (), "13.1"),
+        ("h100-mig-slices", 1, 1, 4, (), "13.1"),
         ("a100-mig-empty", 1, 0, 0, (), "12.2"),
         ("eight-h100", 8, 8, 0, ("NV18",) * 28, "13.0"),
         ("two-5090", 2, 2, 0, ("PHB",), "13.0"),

@@ -10,7 +10,7 @@ from selfhost.visibility.engine_size import memory_share, ranks
 from selfhost.visibility.files import NO_FILES
 from selfhost.visibility.lint import lint_all
 from selfhost.visibility.sources import read_source
-from tests.fakes.machines import HOSTS
+from tests.fakes.machines import HOSTS, TWO
 
 IMAGE = "vllm/vllm-openai:v0.31.0"
 
@@ -132,7 +132,9 @@ def test_a_share_is_the_engines_own_word_or_vllms_least_default() -> None:
         ("DV014", "--gpus 0", None, Severity.WARNING),
         ("DV014", "--gpus 0", "docker-28", Severity.ERROR),
         ("DV030", f"--privileged --gpus device={'GPU-6f1e2d3c'}", None, Severity.WARNING),
-        ("DV030", f"--privileged --gpus device={'GPU-6f1e2d3c'}", "two-nvidia", Severity.ERROR),
+        ("DV030", f"--privileged --gpus device={TWO[0].uuid}", "two-nvidia", Severity.WARNING),
+        ("DV030", f"--privileged --gpus device={TWO[1].uuid}", "two-nvidia", Severity.ERROR),
+        ("DV030", "--privileged --gpus 1", "two-nvidia", Severity.WARNING),
         ("DV023", "--gpus 2", None, Severity.WARNING),
         ("DV007", "--gpus all -e CUDA_VISIBLE_DEVICES=GPU-6f1e2d3c", None, Severity.WARNING),
     ],

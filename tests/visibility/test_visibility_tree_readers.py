@@ -43,9 +43,7 @@ def read(path: Path) -> tuple[Workload, ...]:
 
 
 def spots(workload: Workload) -> dict[str, list[int | str]]:
-    return {
-        key: [spot.line, spot.column, *([spot.path] if spot.path else [])] for key, spot in workload.at.items()
-    }
+    return {key: [spot.line, spot.column, *([spot.path] if spot.path else [])] for key, spot in workload.at.items()}
 
 
 @pytest.mark.parametrize("expected", EXPECTED, ids=lambda path: f"{path.parent.name}/{path.stem}")
@@ -74,12 +72,53 @@ def test_every_place_is_inside_the_text_it_names(expected: Path) -> None:
 
 SEEDS = [text_of(path).read_text(encoding="utf-8") for path in EXPECTED]
 PARTS = st.sampled_from(
-    ["services:\n", "  a:\n", "- ", ": ", "{", "}", "[", "]", "&a ", "*a", "<<: *a\n", "!x ", "|\n", ">-\n", "'", '"',
-     "\t", "\n", "---\n", "${", "$", "${A:-${B", "}", "#", "%", "null", "~", "\0", "\ud800", "é", ",", "extends: a\n",
-     "kind: Pod\n", "spec: 3\n", "containers: [1, {}]\n", "\\", "? ", "1e999", "0x", "{{ .Values.x }}", "//", "/*"]
-)  # fmt: skip
+    [
+        "services:\n",
+        "  a:\n",
+        "- ",
+        ": ",
+        "{",
+        "}",
+        "[",
+        "]",
+        "&a ",
+        "*a",
+        "<<: *a\n",
+        "!x ",
+        "|\n",
+        ">-\n",
+        "'",
+        '"',
+        "\t",
+        "\n",
+        "---\n",
+        "${",
+        "$",
+        "${A:-${B",
+        "}",
+        "#",
+        "%",
+        "null",
+        "~",
+        "\0",
+        "\ud800",
+        "é",
+        ",",
+        "extends: a\n",
+        "kind: Pod\n",
+        "spec: 3\n",
+        "containers: [1, {}]\n",
+        "\\",
+        "? ",
+        "1e999",
+        "0x",
+        "{{ .Values.x }}",
+        "//",
+        "/*",
+    ]
+)
 NAMES = ["compose.yaml", "pod.yaml", "x.json", "devcontainer.json", "stdin"]
-IDS = {"", *(f"CF0{number}" for number in (21, 22, 44, 45, 46, 50, 51, 52, 53, 54, 56, 59))}
+IDS = {"", *(f"CF0{number}" for number in (21, 22, 44, 45, 46, 48, 50, 51, 52, 53, 54, 56, 59))}
 
 
 class Everywhere:
@@ -92,7 +131,7 @@ class Everywhere:
         return self._text if path else None
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(
     seed=st.sampled_from(SEEDS),
     start=st.integers(0, 2500),
@@ -110,9 +149,7 @@ def test_whatever_is_read_only_an_input_error_escapes(
         try:
             read_source(text, path=name, files=files)
         except InputError as error:
-            refused = error.id
-            assert error.place
-            assert error.fix
+            refused = error.id if error.place and error.fix else "incomplete"
         assert refused in IDS
 
 
@@ -128,20 +165,76 @@ def test_any_text_at_all_is_read_or_refused(text: str, form: str) -> None:
 
 JUNK = st.recursive(
     st.sampled_from([None, True, 3, 0.5, "all", "${A}", "x=y", "/dev/kfd:/dev/kfd", ""]),
-    lambda inner: st.lists(inner, max_size=3)
-    | st.dictionaries(st.sampled_from(["name", "path", "source", "count", "value", "a", "spec", "limits"]), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["name", "path", "source", "count", "value", "a", "spec", "limits"]), inner, max_size=3
+        )
+    ),
     max_leaves=6,
-)  # fmt: skip
+)
 SERVICE = [
-    "image", "command", "entrypoint", "environment", "env_file", "gpus", "deploy", "devices", "runtime", "privileged", "user",
-    "group_add", "cap_add", "security_opt", "ipc", "shm_size", "volumes", "tmpfs", "ports", "restart", "extends", "provider",
-]  # fmt: skip
-CONTAINER = ["name", "image", "command", "args", "env", "envFrom", "resources", "volumeMounts", "securityContext", "ports"]
-POD = ["containers", "initContainers", "volumes", "securityContext", "tolerations", "nodeSelector", "resourceClaims",
-       "hostIPC", "runtimeClassName", "resources"]  # fmt: skip
+    "image",
+    "command",
+    "entrypoint",
+    "environment",
+    "env_file",
+    "gpus",
+    "deploy",
+    "devices",
+    "runtime",
+    "privileged",
+    "user",
+    "group_add",
+    "cap_add",
+    "security_opt",
+    "ipc",
+    "shm_size",
+    "volumes",
+    "tmpfs",
+    "ports",
+    "restart",
+    "extends",
+    "provider",
+]
+CONTAINER = [
+    "name",
+    "image",
+    "command",
+    "args",
+    "env",
+    "envFrom",
+    "resources",
+    "volumeMounts",
+    "securityContext",
+    "ports",
+]
+POD = [
+    "containers",
+    "initContainers",
+    "volumes",
+    "securityContext",
+    "tolerations",
+    "nodeSelector",
+    "resourceClaims",
+    "hostIPC",
+    "runtimeClassName",
+    "resources",
+]
 INSPECT = ["Name", "Id", "Mounts", "OCIRuntime"]
-HOST_CONFIG = ["DeviceRequests", "Devices", "Runtime", "Privileged", "GroupAdd", "IpcMode", "ShmSize", "Binds", "Tmpfs",
-               "PortBindings", "RestartPolicy"]  # fmt: skip
+HOST_CONFIG = [
+    "DeviceRequests",
+    "Devices",
+    "Runtime",
+    "Privileged",
+    "GroupAdd",
+    "IpcMode",
+    "ShmSize",
+    "Binds",
+    "Tmpfs",
+    "PortBindings",
+    "RestartPolicy",
+]
 CONFIG = ["Cmd", "Entrypoint", "Env", "Image", "User", "CreateCommand"]
 
 
@@ -149,11 +242,16 @@ def some(keys: list[str]) -> st.SearchStrategy[dict[str, Any]]:
     return st.dictionaries(st.sampled_from(keys), JUNK, max_size=6)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(
-    service=some(SERVICE), container=some(CONTAINER), pod=some(POD), entry=some(INSPECT), host=some(HOST_CONFIG),
-    config=some(CONFIG), top=some(["runArgs", "mounts", "containerEnv", "hostRequirements", "image", "name"]),
-)  # fmt: skip
+    service=some(SERVICE),
+    container=some(CONTAINER),
+    pod=some(POD),
+    entry=some(INSPECT),
+    host=some(HOST_CONFIG),
+    config=some(CONFIG),
+    top=some(["runArgs", "mounts", "containerEnv", "hostRequirements", "image", "name"]),
+)
 def test_values_of_any_type_in_any_place_are_read_or_refused(**parts: dict[str, Any]) -> None:
     texts = {
         "compose": {"services": {"a": parts["service"], "b": {"extends": "a"}}, "include": parts["top"].get("mounts")},

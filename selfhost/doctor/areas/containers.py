@@ -51,13 +51,13 @@ def _silent(engine: Engine) -> Iterator[Finding]:
     if _answers(engine):
         return
     reason = engine.answers.reason if isinstance(engine.answers, Unknown) else engine.answers.how
-    if "permission" in reason.lower():
+    if "permission" in reason.lower() or "may not open its socket" in reason:
         yield Finding(
             id="HX102",
             severity=Severity.WARNING,
             title=f"{engine.kind} does not let this user in",
             place=Place(object=engine.kind),
-            evidence=reason,
+            evidence=reason.partition(";")[0],
             why="Layer: container engine. Its socket belongs to a group that this process is not in.",
             fix=(
                 f'join its group (it may do all that root may), log in again:\nsudo usermod -aG {engine.kind} "$USER"',
@@ -70,7 +70,7 @@ def _silent(engine: Engine) -> Iterator[Finding]:
             severity=Severity.INFO,
             title=f"{engine.kind} is installed and does not answer",
             place=Place(object=engine.kind),
-            evidence=reason,
+            evidence=reason.partition(";")[0],
             why="Layer: container engine. Nothing of it can be used until it runs.",
             fix=_START.get(engine.kind, ()),
             source="https://docs.docker.com/engine/daemon/start/",

@@ -19,6 +19,7 @@ _RESTART = "restart the machine, so that the module of the new version is loaded
 
 @area("driver", order=10)
 def driver(seen: Seen) -> None:
+    needing = {card.vendor for card in seen.candidates if card.kernel_driver != "vfio-pci"}
     if not seen.host.accelerators:
         seen.calm = "none needed"
         return
@@ -32,13 +33,15 @@ def driver(seen: Seen) -> None:
         seen.findings.extend(_branch(seen, stack))
     seen.findings.extend(_not_loaded(seen))
     seen.calm = ", ".join(_said(stack) for stack in around.drivers if isinstance(stack.module, Known))
-    if not around.drivers:
+    if not needing and not seen.calm:
+        seen.calm = "none needed"
+    elif not around.drivers:
         seen.unknowns.append("no driver of a known vendor was found")
     if not seen.findings:
         seen.unknowns.extend(
             f"{stack.vendor.value}: {stack.module.reason}"
             for stack in around.drivers
-            if not isinstance(stack.module, Known)
+            if not isinstance(stack.module, Known) and stack.vendor in needing
         )
 
 
@@ -132,6 +135,12 @@ def _rocm(seen: Seen, stack: DriverStack) -> Iterator[Finding]:
         )
 
 
+def _installed(seen: Seen) -> str:
+    """Ubuntu's own command, where it is Ubuntu."""
+    own = "sudo ubuntu-drivers install\n" if "ubuntu" in seen.host.os.lower() else ""
+    return own + _KEEP_NOUVEAU_OUT
+
+
 def _not_loaded(seen: Seen) -> Iterator[Finding]:
     """Why no NVIDIA module is loaded, where the kernel tells."""
     bare = [card for card in seen.candidates if card.vendor is Vendor.NVIDIA and card.kernel_driver != "nvidia"]
@@ -146,7 +155,7 @@ def _not_loaded(seen: Seen) -> Iterator[Finding]:
             title=f"{card.name} is bound to nouveau",
             evidence=f"{card.pci}: {card.kernel_driver}",
             why="Layer: driver. nouveau drives screens; no engine computes on it, and it keeps NVIDIA's module out.",
-            fix=("install NVIDIA's driver, keep nouveau out, and restart the machine:\n" + _KEEP_NOUVEAU_OUT,),
+            fix=(f"install NVIDIA's driver, keep nouveau out, and restart the machine:\n{_installed(seen)}",),
             run_on=where,
             source="https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/",
         )

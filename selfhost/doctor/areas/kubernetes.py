@@ -1,9 +1,11 @@
 """Cards that a cluster hands out: whether it sees them, and whether something else takes them."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, cast
 
 from selfhost.doctor.area import Seen, area
+from selfhost.hosts import cluster
 from selfhost.shapes.finding import Finding, Place, RunOn, Severity
 
 _RESOURCES: Final = ("nvidia.com/", "amd.com/", "gpu.intel.com/")
@@ -26,25 +28,25 @@ def kubernetes(seen: Seen) -> None:
         seen.findings.extend(_unseen(node))
         seen.findings.extend(_unhealthy(node))
     seen.findings.extend(_shared(seen, nodes))
-    given = {name: count for node in nodes for name, count in _cards(node, "allocatable").items()}
+    given: Counter[str] = Counter()
+    for node in nodes:
+        given.update(_cards(node, "allocatable"))
     seen.calm = ", ".join(f"{count} {name}" for name, count in given.items()) or "no node offers a card"
 
 
 def _name(node: Mapping[str, Any]) -> str:
-    return str((node.get("metadata") or {}).get("name", "?"))
+    return cluster.name(node) or "?"
 
 
 def _cards(node: Mapping[str, Any], key: str) -> dict[str, int]:
-    listed = (node.get("status") or {}).get(key) or {}
-    return {
-        name: int(str(count))
-        for name, count in listed.items()
-        if name.startswith(_RESOURCES) and str(count).isdecimal()
-    }
+    status = node.get("status")
+    listed = status.get(key) if isinstance(status, Mapping) else None
+    found = {name: cluster.whole(count) for name, count in (listed if isinstance(listed, Mapping) else {}).items()}
+    return {name: count for name, count in found.items() if name.startswith(_RESOURCES) and count is not None}
 
 
 def _unseen(node: Mapping[str, Any]) -> Iterator[Finding]:
-    labels = (node.get("metadata") or {}).get("labels") or {}
+    labels = cluster.labels(node)
     for label, prefix in _LABELS.items():
         if labels.get(label) == "true" and not any(name.startswith(prefix) for name in _cards(node, "capacity")):
             yield Finding(

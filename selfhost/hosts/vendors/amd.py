@@ -31,7 +31,8 @@ def read(system: System, pci: Sequence[PciDevice]) -> tuple[Accelerator, ...]:
     unplaced = sum(source.node is None for source in sources)
     cards = [accelerator(system, source) for source in sources]
     cards += [_masked(entry) for entry in found.masked[unplaced:]]
-    alone = readings if not cards else [reading for reading in readings if reading.pci]
+    known = {card.pci for card in cards}
+    alone = readings if not cards else [one for one in readings if one.pci and one.pci not in known]
     cards += [accelerator(system, Sources(reading=reading)) for reading in alone]
     return tuple(cards)
 
@@ -70,7 +71,7 @@ def _on_the_bus(
         modes = mode(system, folder(system, device), parts)
         count = len(parts) or 1 + len(extra)
         for node in parts or (None,):
-            reading = _take(readings, device, node, alone=len(devices) == 1)
+            reading = _take(readings, device, node, alone=len(devices) == 1) or _by_address(readings, device, count)
             said = (reading.compute, reading.memory_mode) if reading else ("", "")
             sources.append(
                 Sources(
@@ -125,6 +126,15 @@ def _take(readings: list[Reading], device: PciDevice | None, node: KfdNode | Non
     if alone and len(readings) == 1 and nameless:
         return readings.pop()
     return None
+
+
+def _by_address(readings: list[Reading], device: PciDevice, parts: int) -> Reading | None:
+    """For a whole card its address is enough, whatever other numbers a tool gives it (an image older than the card)."""
+    at = [reading for reading in readings if reading.pci and reading.pci == device.address]
+    if parts != 1 or len(at) != 1:
+        return None
+    readings.remove(at[0])
+    return at[0]
 
 
 def _is_of(reading: Reading, device: PciDevice | None, node: KfdNode | None) -> bool:

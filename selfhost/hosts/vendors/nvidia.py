@@ -78,7 +78,7 @@ def _on_the_bus(
     functions = (*devices, *hidden)
     said = {card.bus_id: card.minor for card in answer.cards if card.bus_id and card.minor is not None}
     minors = nvidia_proc.minors(functions, written, said)
-    by_bus = _by_address(system, functions, written, minors, answer.cards)
+    by_bus = _by_address(system, functions, written, minors, answer.cards, answer.faults)
     shared = tuple(tried(system, path) for path in ("/dev/nvidiactl", "/dev/nvidia-uvm")) if functions else ()
     machine = architecture(system)
     return [
@@ -105,6 +105,7 @@ def _by_address(
     written: Mapping[str, Mapping[str, str]],
     minors: Mapping[str, int],
     cards: Sequence[Reading],
+    lost: Mapping[str, str],
 ) -> Mapping[str, Reading]:
     """Readings by PCI address. `nvidia-smi -L` gives none: then by uuid, or in order if the numbers agree.
 
@@ -118,7 +119,11 @@ def _by_address(
         if own:
             found.setdefault(address, own)
     rest = [card for card in bare if card not in found.values()]
-    free = [device for device in devices if device.address not in found and device.driver != "vfio-pci"]
+    free = [
+        device
+        for device in devices
+        if device.address not in found and device.driver != "vfio-pci" and device.address not in lost
+    ]
     granted = [device for device in free if exists(system, f"/dev/nvidia{minors.get(device.address, 'N')}")]
     for listed in (free, granted):
         # Beside cards that were told apart, only the last one is certain.

@@ -13,6 +13,7 @@ from selfhost.visibility.readers.compose_merge import by_name
 from selfhost.visibility.readers.compose_mounts import ports, tmpfs, volumes
 from selfhost.visibility.readers.compose_project import Project, Service, services
 from selfhost.visibility.readers.dotenv import entries, raw_entries
+from selfhost.visibility.readers.kinds import check_service
 from selfhost.visibility.readers.placed import Placed
 from selfhost.visibility.readers.run import filled, image_of
 from selfhost.visibility.readers.words import Piece, Word
@@ -28,6 +29,7 @@ def read(text: str, *, path: str, files: Files) -> tuple[Workload, ...]:
 
 def _workload(service: Service, project: Project) -> Workload:
     tree = service.tree
+    check_service(tree)
     draft = Placed(files=project.files, own=project.path)
     draft.at["name"] = service.spot
     draft.opaque += [f"extends {name}" for name in service.missing]

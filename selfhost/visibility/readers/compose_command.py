@@ -20,7 +20,7 @@ def words(tree: Tree | None, project: Project) -> tuple[tuple[str, ...] | None, 
         split = split_words(tree.text)
     except ValueError as error:
         raise InputError(
-            f"{tree.path}: line {tree.line}: in this command {error}",
+            f"in this command {error}",
             why="Compose splits a command that is one text into words, much as a shell does, and refuses this one.",
             fix=("put what belongs together in quotes, or write the command as a list",),
             id="CF046",
@@ -29,6 +29,8 @@ def words(tree: Tree | None, project: Project) -> tuple[tuple[str, ...] | None, 
     return tuple(split), _spots(tree, split, project)
 
 
+_FURTHER: Final = 20
+"""Lines in which the next word is looked for."""
 _QUOTES: Final = ("'", '"', "`")
 _ENDS: Final = frozenset(";&|<>")
 _ESCAPES: Final = {"n": "\n", "t": "\t"}
@@ -84,10 +86,10 @@ def _spots(tree: Tree, split: list[str], project: Project) -> list[Spot]:
     """Each word where it is seen next in the lines of the text; the text itself where it is not seen as it is."""
     lines = project.lines.get(tree.path, [])
     line, column = tree.line + tree.block, 1 if tree.block else tree.column
-    last = min(tree.end_line, len(lines))
+    end = min(tree.end_line, len(lines))
     spots = []
     for word in split:
-        found = _next(lines, word, line, column, last)
+        found = _next(lines, word, line, column, min(end, line + _FURTHER))
         if found is not None:
             line, column = found
             spots.append(project.spot_of(Spot(line=line, column=column, path=tree.path)))

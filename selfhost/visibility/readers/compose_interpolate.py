@@ -13,6 +13,8 @@ _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _OPERATOR = re.compile(r":?[-?+]")
 _DEPTH: Final = 20
 """Of defaults inside defaults."""
+_LONGEST: Final = 2**20
+"""Letters of one filled-in text, and those that all of one file may grow by: `B=$A$A`, `C=$B$B` has no end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +32,7 @@ def interpolate(text: str, known: Mapping[str, str], *, depth: int = _DEPTH) -> 
     """
     parts: list[str] = []
     unknown: list[str] = []
-    at = 0
+    at = grown = 0
     while (dollar := text.find("$", at)) >= 0:
         parts.append(text[at:dollar])
         following = text[dollar + 1 : dollar + 2]
@@ -41,6 +43,9 @@ def interpolate(text: str, known: Mapping[str, str], *, depth: int = _DEPTH) -> 
         filled, at = _reference(text, dollar, known, depth)
         parts.append(filled.text)
         unknown += filled.unknown
+        grown += len(filled.text)
+        if grown > _LONGEST:
+            raise ValueError("the variables of one text fill more than a million letters")
     parts.append(text[at:])
     return Filled("".join(parts), tuple(dict.fromkeys(unknown)))
 
@@ -96,37 +101,49 @@ def _by_operator(name: str, operator: str, word: str, known: Mapping[str, str], 
 
 def fill(tree: Tree, known: Mapping[str, str]) -> Tree:
     """The tree with every text filled in. Raises InputError where Compose refuses one."""
-    return _fill(tree, known, {})
+    return _Filling(known).fill(tree)
 
 
-def _fill(tree: Tree, known: Mapping[str, str], done: dict[int, Tree]) -> Tree:
-    """`done` keeps what several aliases share one."""
-    if id(tree) in done:
-        return done[id(tree)]
-    if tree.map is not None:
-        new = {key: _fill(value, known, done) for key, value in tree.map.items()}
-        same = all(new[key] is value for key, value in tree.map.items())
-        filled = tree if same else replace(tree, map=new)
-    elif tree.list is not None:
-        elements = [_fill(value, known, done) for value in tree.list]
-        same = all(one is other for one, other in zip(elements, tree.list, strict=True))
-        filled = tree if same else replace(tree, list=elements)
-    else:
-        filled = _filled_scalar(tree, known) if "$" in tree.text else tree
-    done[id(tree)] = filled
-    return filled
+class _Filling:
+    def __init__(self, known: Mapping[str, str]) -> None:
+        self.known = known
+        self.done: dict[int, Tree] = {}
+        self.grown = 0
+
+    def fill(self, tree: Tree) -> Tree:
+        """What several aliases share is filled in once."""
+        if id(tree) in self.done:
+            return self.done[id(tree)]
+        if tree.map is not None:
+            new = {key: self.fill(value) for key, value in tree.map.items()}
+            same = all(new[key] is value for key, value in tree.map.items())
+            filled = tree if same else replace(tree, map=new)
+        elif tree.list is not None:
+            elements = [self.fill(value) for value in tree.list]
+            same = all(one is other for one, other in zip(elements, tree.list, strict=True))
+            filled = tree if same else replace(tree, list=elements)
+        else:
+            filled = self._scalar(tree) if "$" in tree.text else tree
+        self.done[id(tree)] = filled
+        return filled
+
+    def _scalar(self, tree: Tree) -> Tree:
+        try:
+            found = interpolate(tree.text, self.known)
+            self.grown += max(0, len(found.text) - len(tree.text))
+            if self.grown > _LONGEST:
+                raise ValueError("the variables of this file fill more than a million letters")  # noqa: TRY301
+        except ValueError as error:
+            raise _refused(tree, str(error)) from None
+        return replace(tree, text=found.text, unknown=found.unknown, quoted=True)
 
 
-def _filled_scalar(tree: Tree, known: Mapping[str, str]) -> Tree:
-    try:
-        found = interpolate(tree.text, known)
-    except ValueError as error:
-        raise InputError(
-            f"{tree.path}: line {tree.line}: {error}",
-            why="Compose fills in variables before it reads anything else, and stops here. A `$` that is meant for the "
-            "container is written `$$`.",
-            fix=("write `$$` for a plain `$`, or complete the reference: `${NAME}`, `${NAME:-default}`",),
-            id="CF045",
-            place=Place(path=tree.path, line=tree.line, column=tree.column),
-        ) from None
-    return replace(tree, text=found.text, unknown=found.unknown, quoted=True)
+def _refused(tree: Tree, words: str) -> InputError:
+    return InputError(
+        words,
+        why="Compose fills in variables before it reads anything else, and stops here. A `$` that is meant for the "
+        "container is written `$$`.",
+        fix=("write `$$` for a plain `$`, or complete the reference: `${NAME}`, `${NAME:-default}`",),
+        id="CF045",
+        place=Place(path=tree.path, line=tree.line, column=tree.column),
+    )

@@ -49,6 +49,7 @@ class Project:
     variables: dict[str, Mapping[str, str]] = field(default_factory=dict)
     """What `.env` gives, by the folder it lies in."""
     documents: dict[str, Tree | None] = field(default_factory=dict)
+    included: set[str] = field(default_factory=set)
     podman: bool = False
 
     def spot(self, tree: Tree) -> Spot:
@@ -176,6 +177,9 @@ def _included(project: Project, root: Tree, path: str, chain: tuple[str, ...] = 
                 continue
             if other[0] in (*chain, path):
                 raise _shape(named, named.path, f"{named.text} includes itself in the end")
+            if other[0] in project.included:
+                continue
+            project.included.add(other[0])
             yield from _included(project, other[1], other[0], (*chain, path))
             yield from _own(project, other[1], other[0])
 
@@ -200,7 +204,7 @@ def _extended(
     base = base_root.at("services", base_name)
     if base is None:
         raise _shape(extends, extends.path, f"service `{name}` extends `{base_name}`, which {where} does not have")
-    if (where, base_name) in chain:
+    if (where, base_name) in chain or len(chain) > _MOST_FILES:
         raise _shape(extends, extends.path, f"service `{name}` extends itself in the end")
     under = _extended(project, base_root, base_name, base, (*chain, (where, base_name)), missing)
     return merged(without_resets(under), tree) if under.map is not None else tree
@@ -208,7 +212,7 @@ def _extended(
 
 def _shape(tree: Tree, path: str, words: str) -> InputError:
     return InputError(
-        f"{path}: line {tree.line}: {words}",
+        words,
         why="Compose refuses the file, so nothing of it starts.",
         fix=("see what Compose says of it:\ndocker compose config",),
         id="CF044",

@@ -10,6 +10,10 @@ from selfhost.visibility.readers.compose_interpolate import Filled, interpolate
 _BEGIN = re.compile(r"[ \t]*(?:export[ \t]+)?(?P<name>[A-Za-z_][\w.-]*)[ \t]*(?P<equals>[=:])?[ \t]*", re.ASCII)
 _RAW = re.compile(r"[ \t]*(?P<name>[^\s=#][^=]*?)(?P<equals>=(?P<value>.*))?[ \t\r]*\Z")
 _COMMENT = re.compile(r"\s#.*")
+_MOST_LINES: Final = 200
+"""Of one value in quotes, such as a certificate."""
+_LONGEST: Final = 2**16
+"""Letters of a value that others may name."""
 _ESCAPES: Final = {"n": "\n", "r": "\r", "t": "\t", '"': '"', "\\": "\\", "$": "$$"}
 
 
@@ -39,11 +43,13 @@ def entries(text: str, known: Mapping[str, str]) -> Iterator[Entry]:
             continue
         rest = line[begin.end() :]
         quote = rest[:1] if rest[:1] in ("'", '"') else ""
-        while quote and _closing(rest, quote) is None and number < len(lines):
-            rest = f"{rest}\n{lines[number]}"
-            number += 1
+        if quote and _closing(rest, quote) is None:
+            whole = "\n".join((rest, *lines[number : number + _MOST_LINES]))
+            end = _closing(whole, quote)
+            number += 0 if end is None else whole.count("\n", 0, end)
+            rest = rest if end is None else whole
         value = _value(rest, quote, values)
-        if not value.unknown:
+        if not value.unknown and len(value.text) <= _LONGEST:
             values.setdefault(begin["name"], value.text)
         yield Entry(begin["name"], value, start + 1)
 

@@ -43,6 +43,7 @@ class Draft:
     single: dict[str, str] = field(default_factory=dict)
     entrypoint: tuple[str, ...] | None = None
     privileged: bool = False
+    detached: bool = False
     shm_bytes: int | None = None
     opaque: list[str] = field(default_factory=list)
 
@@ -51,6 +52,9 @@ class Draft:
         if option.name == "privileged":
             self.privileged = option.on
             self.mark("privileged", option.word)
+            return
+        if option.name == "detach":
+            self.detached = option.on
             return
         taker = _TAKERS.get(option.name)
         if taker is None or option.value is None:

@@ -8,7 +8,8 @@ from selfhost.core.tree import Tree
 from selfhost.core.yaml import documents
 from selfhost.shapes.workload import ContainerEngine, Form, PodFacts, Toleration, Workload
 from selfhost.visibility.files import NO_FILES, Files
-from selfhost.visibility.readers.helm import is_template, not_rendered
+from selfhost.visibility.readers.helm_template import is_template, not_rendered
+from selfhost.visibility.readers.kinds import check_container, check_pod
 from selfhost.visibility.readers.kubernetes_claims import Known, known, used
 from selfhost.visibility.readers.kubernetes_env import environment, expanded
 from selfhost.visibility.readers.kubernetes_mounts import mounts
@@ -18,6 +19,8 @@ from selfhost.visibility.readers.run import filled
 
 _CONTAINERS: Final = ("initContainers", "containers", "ephemeralContainers")
 _DEFAULT_NAME: Final = "kserve-container"
+_LONGEST: Final = 2**20
+"""Letters of a command; behind them no reference is filled in."""
 _CAPABILITIES: Final = (("add", "cap-add"), ("drop", "cap-drop"))
 
 
@@ -32,6 +35,7 @@ def read(text: str, *, path: str, files: Files) -> tuple[Workload, ...]:
 
 
 def _of(pod: PodAt, beside: Known, path: str) -> Iterator[Workload]:
+    check_pod(pod.spec)
     for key in _CONTAINERS:
         listed = pod.spec.at(key)
         for container in listed.elements() if listed is not None else ():
@@ -54,6 +58,7 @@ class _Container:
 
     def workload(self) -> Workload:
         draft, container, spec = self.draft, self.container, self.pod.spec
+        check_container(container)
         named = container.at("name")
         draft.mark_tree("name", named if named is not None and named.text else container)
         self._places()
@@ -107,12 +112,15 @@ class _Container:
     def _argv(self) -> tuple[str, ...]:
         """`command` replaces the image's entrypoint and `args` its command, so both are the words that run."""
         words: list[str] = []
+        filled_in = 0
         for key in ("command", "args"):
             listed = self.container.at(key)
             for element in listed.elements() if listed is not None else ():
                 if element.is_scalar:
                     self.draft.mark_tree(f"argv.{len(words)}", element)
-                    words.append(expanded(element.text, self.draft.env)[0])
+                    known = self.draft.env if filled_in < _LONGEST else {}
+                    words.append(expanded(element.text, known)[0])
+                    filled_in += len(words[-1])
             if listed is not None and words and "argv" not in self.draft.at:
                 self.draft.mark_spot("argv", self.container.key_spot(key))
         return tuple(words)

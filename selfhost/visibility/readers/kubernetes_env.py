@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from typing import Final
 
 from selfhost.core.tree import Tree
 from selfhost.shapes.workload import EnvSource
@@ -27,7 +28,7 @@ def _whole(draft: Placed, source: Tree, namespace: str, found: Known) -> None:
     kind = "configMapRef" if source.at("configMapRef") is not None else "secretRef"
     named = source.said(kind, "name")
     data = found.config.get((namespace, named)) if kind == "configMapRef" else None
-    if data is None:
+    if data is None or len(data.map or {}) > _MOST:
         draft.opaque.append(f"--env-file {kind.removesuffix('Ref')}/{named}")
         return
     prefix = source.said("prefix")
@@ -57,16 +58,27 @@ def _single(draft: Placed, entry: Tree, name: str, namespace: str, found: Known)
         draft.env_sources[name] = EnvSource.REFERENCE
 
 
+_MOST: Final = 500
+"""Variables that one object may bring."""
+_LONGEST: Final = 2**16
+"""Letters that references may fill in: `B=$(A)$(A)`, `C=$(B)$(B)` has no end."""
+
+
 def expanded(text: str, env: Mapping[str, str]) -> tuple[str, bool]:
     """With each `$(NAME)` that is known filled in, and whether all were."""
     missing = False
+    grown = 0
 
     def fill(match: re.Match[str]) -> str:
-        nonlocal missing
+        nonlocal missing, grown
         name = match["name"]
         if name is None:
             return "$"
-        missing |= name not in env
-        return env.get(name, match[0])
+        value = env.get(name)
+        grown += len(value or "")
+        if value is None or grown > _LONGEST:
+            missing = True
+            return match[0]
+        return value
 
     return _REFERENCE.sub(fill, text), not missing

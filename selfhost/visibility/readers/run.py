@@ -111,6 +111,7 @@ def filled(said: Workload, draft: Draft) -> Workload:
         userns=draft.single.get("userns", ""),
         device_cgroup_rules=lists.get("device_cgroup_rule", ()),
         hooks_dirs=lists.get("hooks_dir", ()),
+        detached=draft.detached,
     )
 
 

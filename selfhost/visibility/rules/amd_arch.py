@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from selfhost.shapes.finding import Severity
 from selfhost.shapes.host import Accelerator, Host, Known, Partitioning, Vendor
 from selfhost.shapes.workload import Form, Workload
+from selfhost.visibility.allocation import granted
 from selfhost.visibility.engine_size import value_of
 from selfhost.visibility.images import image_archs, vendor_of
 from selfhost.visibility.nodes import cards, in_a_container, key_of, render_nodes
+from selfhost.visibility.paste_options import options
 from selfhost.visibility.rule import Found, place, rule
 from selfhost.visibility.rules.amd_nodes import is_amd
 
@@ -20,8 +22,11 @@ _HUB = {
     Vendor.AMD: "vllm/vllm-openai-rocm",
     Vendor.INTEL: "vllm/vllm-openai-xpu",
 }
-_DXG = """--device /dev/dxg -e HSA_ENABLE_DXG_DETECTION=1
--v /usr/lib/wsl/lib/libdxcore.so:/usr/lib/libdxcore.so"""
+_DXG = (
+    ("--device", "/dev/dxg"),
+    ("-e", "HSA_ENABLE_DXG_DETECTION=1"),
+    ("-v", "/usr/lib/wsl/lib/libdxcore.so:/usr/lib/libdxcore.so"),
+)
 _DEPRECATED = ("rocm/vllm", "rocm/vllm-dev")
 
 
@@ -85,18 +90,38 @@ def image_lacks_the_architecture(workload: Workload, host: Host | None) -> Itera
 @rule("DV049", Severity.ERROR, source=VLLM_ROCM)
 def image_of_another_vendor(workload: Workload, host: Host | None) -> Iterator[Found]:
     wanted = vendor_of(workload.image)
+    handed = _handed_in(workload)
+    if wanted is not None and handed and wanted not in handed and not workload.privileged:
+        yield _of_another(workload, wanted, next(iter(handed)), next(iter(handed.values())))
+        return
     if host is None or wanted is None or workload.form is Form.POD:
         return
     here = {card.vendor for card in host.accelerators if not card.integrated and card.vendor is not Vendor.OTHER}
     if here and wanted not in here:
-        yield Found(
-            title=f"{workload.image} is for {wanted.value.upper() if wanted is not Vendor.INTEL else 'Intel'} cards; "
-            f"this machine has none",
-            place=place(workload, "image"),
-            evidence=", ".join(card.name for card in host.accelerators if card.vendor in here),
-            why="An engine image carries the runtime of one vendor; on another's card it finds no device.",
-            fix=(f"use the image for this card:\n{_HUB[next(iter(sorted(here)))]}",),
-        )
+        names = ", ".join(card.name for card in host.accelerators if card.vendor in here)
+        yield _of_another(workload, wanted, min(here), names)
+
+
+def _of_another(workload: Workload, wanted: Vendor, here: Vendor, seen: str) -> Found:
+    return Found(
+        title=f"{workload.image} is for {_CALLED[wanted]} cards; what it gets is {_CALLED[here]}'s",
+        place=place(workload, "image"),
+        evidence=seen,
+        why="An engine image carries the runtime of one vendor; on another's card it finds no device.",
+        fix=(f"use the image for this card:\n{_HUB[here]}",),
+    )
+
+
+_CALLED = {Vendor.NVIDIA: "NVIDIA", Vendor.AMD: "AMD", Vendor.INTEL: "Intel"}
+
+
+def _handed_in(workload: Workload) -> dict[Vendor, str]:
+    """Whose cards the text itself lets in, and by what. Render nodes and an unnamed driver are nobody's own."""
+    found = {vendor: grant.by for vendor in _HUB if (grant := granted(workload, None, vendor)) is not None}
+    if found.get(Vendor.INTEL) in ("/dev/dri", "render nodes"):
+        del found[Vendor.INTEL]
+    unnamed = any(not request.driver for request in workload.requests)
+    return {} if unnamed or workload.form in (Form.PROCESS, Form.BATCH) else found
 
 
 @rule("DV049b", Severity.WARNING, source=VLLM_ROCM)
@@ -205,7 +230,7 @@ def ray_masks_again(workload: Workload, host: Host | None) -> Iterator[Found]:
         + (f", {masked[0]}={workload.env[masked[0]]}" if masked else ""),
         why="Ray hides all cards but one from each worker; the engine then picks its rank's number out of what is "
         "left, which is number 0 only: `HIP error: invalid device ordinal`.",
-        fix=("keep Ray from masking:\n" + "\n".join(f"{name}=1" for name in names),),
+        fix=("keep Ray from masking:\n" + options(workload, *(("-e", f"{name}=1") for name in names)),),
         severity=Severity.ERROR if masked else Severity.WARNING,
     )
 
@@ -220,5 +245,5 @@ def no_kfd_under_wsl(workload: Workload, host: Host | None) -> Iterator[Found]:
             place=place(workload, key_of(workload, "/dev/kfd")),
             evidence="/dev/kfd handed in under WSL2",
             why="Windows hands cards into WSL2 through /dev/dxg; there is no amdgpu driver and none of its nodes.",
-            fix=(f"hand in what WSL2 has, with its library:\n{_DXG}",),
+            fix=(f"hand in what WSL2 has, with its library:\n{options(workload, *_DXG)}",),
         )

@@ -1,11 +1,13 @@
 """AMD: which nodes come into the container, and whether the process may open them."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from selfhost.shapes.finding import Severity
-from selfhost.shapes.host import DeviceNode, Host, Vendor
+from selfhost.shapes.host import Host, Vendor
 from selfhost.shapes.workload import ContainerEngine, Form, Workload
 from selfhost.visibility.engine_size import world_size
+from selfhost.visibility.engines import engine_of_host
 from selfhost.visibility.images import vendor_of
 from selfhost.visibility.nodes import (
     KFD,
@@ -19,21 +21,14 @@ from selfhost.visibility.nodes import (
     rootless,
     whole_dri,
 )
+from selfhost.visibility.paste_options import options
 from selfhost.visibility.rule import Found, place, rule
 
 RUN_DOCKER = "https://rocm.docs.amd.com/projects/install-on-linux/en/latest/how-to/docker.html"
 CONTAINER_TOOLKIT = "https://instinct.docs.amd.com/projects/container-toolkit/en/latest/"
-_NON_ROOT_IMAGES = ("rocm/rocm-terminal",)
+_OPEN = (("--security-opt", "seccomp=unconfined"), ("--cap-add", "SYS_PTRACE"))
+_ALL_OF_THEM = (("--device", KFD), ("--device", "/dev/dri"), ("-e", "ROCR_VISIBLE_DEVICES=GPU-<unique id>"))
 _MASKS = ("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL")
-
-_NODES_TO_PASTE = {
-    Form.COMPOSE: "devices:\n  - /dev/kfd\n  - /dev/dri",
-    Form.QUADLET: "AddDevice=/dev/kfd\nAddDevice=/dev/dri",
-}
-_GROUP_TO_PASTE = {
-    Form.COMPOSE: 'group_add: ["{gid}"]',
-    Form.QUADLET: "GroupAdd={gid}",
-}
 
 
 def is_amd(workload: Workload) -> bool:
@@ -48,10 +43,11 @@ def is_amd(workload: Workload) -> bool:
 
 @rule("DV040", Severity.ERROR, source=RUN_DOCKER)
 def no_kfd(workload: Workload, host: Host | None) -> Iterator[Found]:
-    del host
     if not in_a_container(workload) or vendor_of(workload.image) is not Vendor.AMD:
         return
-    if has(workload, KFD) or has(workload, "/dev/dxg") or by_other_means(workload, Vendor.AMD):
+    if has(workload, KFD) or has(workload, "/dev/dxg"):
+        return
+    if by_other_means(workload, Vendor.AMD) and not _asks_in_vain(workload, host):
         return
     yield Found(
         title=f"{workload.label} runs a ROCm image without /dev/kfd",
@@ -61,6 +57,14 @@ def no_kfd(workload: Workload, host: Host | None) -> Iterator[Found]:
         "card (`No HIP GPUs are available`), whatever rocm-smi shows.",
         fix=(f"hand it in, with the card's render node:\n{_nodes_line(workload)}",),
     )
+
+
+def _asks_in_vain(workload: Workload, host: Host | None) -> bool:
+    """By `--gpus` alone, of an engine that was seen to have no way for AMD; DV057 speaks where NVIDIA answers."""
+    engine = engine_of_host(workload, host)
+    if engine is None or not workload.requests or by_other_means(replace(workload, requests=()), Vendor.AMD):
+        return False
+    return not cards(host, Vendor.NVIDIA) and not any(way.startswith("amd:") for way in engine.injects)
 
 
 @rule("DV041", Severity.ERROR, source=RUN_DOCKER)
@@ -75,88 +79,12 @@ def kfd_alone(workload: Workload, host: Host | None) -> Iterator[Found]:
         place=place(workload, key_of(workload, KFD)),
         evidence="no /dev/dri and no /dev/dri/renderD… among its devices",
         why="/dev/kfd is the door to the driver, not to a card: each card is opened by its own render node.",
-        fix=(f"hand in /dev/dri, or the render node of the card:\n{_dri_line(workload)}",),
+        fix=(f"hand in /dev/dri, or the render node of the card:\n{options(workload, ('--device', '/dev/dri'))}",),
     )
 
 
 def _nodes_line(workload: Workload) -> str:
-    return _NODES_TO_PASTE.get(workload.form, "--device /dev/kfd --device /dev/dri")
-
-
-def _dri_line(workload: Workload) -> str:
-    return {Form.COMPOSE: "devices: [/dev/kfd, /dev/dri]", Form.QUADLET: "AddDevice=/dev/dri"}.get(
-        workload.form, "--device /dev/dri"
-    )
-
-
-def _is_root(user: str) -> bool:
-    return user.partition(":")[0] in ("0", "root")
-
-
-def _closed_nodes(host: Host | None) -> tuple[DeviceNode, ...]:
-    """Nodes of the host's AMD cards that only root and one group may open, as udev leaves them."""
-    found = {node.path: node for card in cards(host, Vendor.AMD) for node in card.nodes if node.mode}
-    return tuple(node for node in found.values() if node.mode & 0o006 != 0o006)
-
-
-@rule("DV042", Severity.ERROR, source="https://github.com/ROCm/ROCm-docker/issues/90")
-def group_by_number(workload: Workload, host: Host | None) -> Iterator[Found]:
-    if not in_a_container(workload) or by_other_means(workload, Vendor.AMD):
-        return
-    handed = has(workload, KFD) or (vendor_of(workload.image) is Vendor.AMD and bool(render_nodes(workload)))
-    non_root = (workload.user and not _is_root(workload.user)) or (
-        not workload.user and any(workload.image.startswith(name) for name in _NON_ROOT_IMAGES)
-    )
-    if not handed or not non_root or "keep-groups" in workload.group_add:
-        return
-    numbers = {group for group in workload.group_add if group.isdecimal()}
-    primary = workload.user.partition(":")[2]
-    numbers |= {primary} if primary.isdecimal() else set()
-    closed = _closed_nodes(host)
-    if cards(host, Vendor.AMD):
-        lacking = [node for node in closed if str(node.gid) not in numbers]
-        if not lacking:
-            return
-        wanted = sorted({str(node.gid) for node in lacking})
-        seen = ", ".join(f"{node.path} is group {node.gid}, mode {node.mode:04o}" for node in lacking)
-    elif numbers:
-        return  # some number is given; whether it is this machine's cannot be said without it
-    else:
-        wanted, seen = ["$(stat -c %g /dev/kfd)"], f"groups given: {', '.join(workload.group_add) or 'none'}"
-    line = _GROUP_TO_PASTE.get(workload.form, "--group-add {gid}")
-    yield Found(
-        title=f"{workload.label} runs as {workload.user or 'the user of its image'}, who may not open the AMD nodes",
-        place=place(workload, "user" if workload.user else "image"),
-        evidence=seen,
-        why="The kernel compares numbers. A group's name is looked up inside the image, where `render` is another "
-        "number or missing, so only the number of the machine's own group opens /dev/kfd and the render node.",
-        fix=(
-            "add the number of the group that owns them on the machine (stat -c %g /dev/kfd /dev/dri/renderD*):\n"
-            + "\n".join(line.format(gid=gid) for gid in wanted),
-        ),
-    )
-
-
-@rule("DV043", Severity.ERROR, source="https://github.com/vllm-project/vllm/issues/34573")
-def rootless_podman_drops_groups(workload: Workload, host: Host | None) -> Iterator[Found]:
-    if workload.container_engine is not ContainerEngine.PODMAN or not in_a_container(workload):
-        return
-    if not has(workload, KFD) or "keep-groups" in workload.group_add:
-        return
-    without_root = rootless(workload, host)
-    if without_root is False or (cards(host, Vendor.AMD) and not _closed_nodes(host)):
-        return
-    line = "GroupAdd=keep-groups" if workload.form is Form.QUADLET else "--group-add keep-groups"
-    yield Found(
-        title=f"{workload.label} would lose the groups that open /dev/kfd",
-        place=place(workload, "group_add" if workload.group_add else key_of(workload, KFD)),
-        evidence=f"podman, groups added: {', '.join(workload.group_add) or 'none'}",
-        why="A rootless Podman starts containers without your supplementary groups, and a group that is added by name "
-        "or number is mapped into its user namespace, where it opens nothing."
-        + ("" if without_root else " The text does not say whether this Podman is rootless; with sudo it is not."),
-        fix=(f"keep your own groups (crun does, runc does not):\n{line}",),
-        severity=Severity.ERROR if without_root else Severity.WARNING,
-    )
+    return options(workload, ("--device", "/dev/kfd"), ("--device", "/dev/dri"))
 
 
 @rule("DV044", Severity.ERROR, source=CONTAINER_TOOLKIT)
@@ -195,8 +123,8 @@ def desktop_has_no_kfd(workload: Workload, host: Host | None) -> Iterator[Found]
 def integrated_graphics_come_along(workload: Workload, host: Host | None) -> Iterator[Found]:
     if not in_a_container(workload) or not is_amd(workload) or not whole_dri(workload):
         return
-    if any(workload.env.get(mask) for mask in _MASKS):
-        return
+    if any(workload.env.get(mask) for mask in _MASKS) or "exporter" in workload.image:
+        return  # an exporter of figures is meant to see every card
     inside = [card for card in cards(host, Vendor.AMD) if card.integrated]
     discrete = [card for card in cards(host, Vendor.AMD) if not card.integrated]
     if not inside or not discrete:
@@ -208,7 +136,10 @@ def integrated_graphics_come_along(workload: Workload, host: Host | None) -> Ite
         evidence=f"{inside[0].name} beside {discrete[0].name}",
         why="HIP counts the processor's own graphics as a device, often as number 0. Engines have no code for it, or "
         "share the model between it and the card, and crash.",
-        fix=(f"hand in the card's own render node instead of the folder (it may move when cards change):\n{node}",),
+        fix=(
+            "hand in the card's own render node instead of the folder (it may move when cards change):\n"
+            + options(workload, ("--device", KFD), ("--device", node)),
+        ),
     )
 
 
@@ -217,8 +148,8 @@ def ranks_may_not_reach_each_other(workload: Workload, host: Host | None) -> Ite
     del host
     if not is_amd(workload) or world_size(workload) < 2 or workload.privileged or not in_a_container(workload):
         return
-    options = {option.replace(":", "=") for option in workload.security_opt}
-    lacks = [] if "seccomp=unconfined" in options else ["seccomp=unconfined"]
+    said = {option.replace(":", "=") for option in workload.security_opt}
+    lacks = [] if "seccomp=unconfined" in said else ["seccomp=unconfined"]
     lacks += [] if {"SYS_PTRACE", "CAP_SYS_PTRACE", "ALL"} & set(workload.cap_add) else ["SYS_PTRACE"]
     if lacks:
         yield Found(
@@ -228,7 +159,7 @@ def ranks_may_not_reach_each_other(workload: Workload, host: Host | None) -> Ite
             f"cap_add: {', '.join(workload.cap_add) or 'none'}",
             why="Ranks of one model read each other's memory (ptrace, process_vm_readv) and move pages between NUMA "
             "nodes; Docker's default profile refuses that. vLLM's own run line for ROCm allows it.",
-            fix=("allow it as vLLM documents:\n--security-opt seccomp=unconfined --cap-add SYS_PTRACE",),
+            fix=(f"allow it as vLLM documents:\n{options(workload, *_OPEN)}",),
         )
 
 
@@ -293,7 +224,7 @@ def rootless_subset(workload: Workload, host: Host | None) -> Iterator[Found]:
         "all and gives up at the first one that is missing (hsa_init, 1008).",
         fix=(
             "use a rootful engine for a part of the cards",
-            "or hand in all, and choose in the process:\n--device /dev/dri -e ROCR_VISIBLE_DEVICES=GPU-<unique id>",
+            f"or hand in all, and choose in the process:\n{options(workload, *_ALL_OF_THEM)}",
         ),
         severity=None if without_root else Severity.WARNING,
     )

@@ -64,7 +64,7 @@ def reasoning_parser_of_another_family(workload: Workload, host: Host | None) ->
         yield Found(
             title=f"{model_of(workload)} does not think, yet --reasoning-parser {given} is set",
             place=place(workload, _at(workload, "--reasoning-parser")),
-            evidence=f"--reasoning-parser {given}; family {family.id}",
+            evidence=f"--reasoning-parser {given} · {model_of(workload)}",
             why="The parser waits for the end of a thought that never comes, so the whole answer lands in `reasoning` "
             "and `content` is empty.",
             fix=("take --reasoning-parser out",),
@@ -74,7 +74,7 @@ def reasoning_parser_of_another_family(workload: Workload, host: Host | None) ->
         yield Found(
             title=f"--reasoning-parser {given} is not the one for {model_of(workload)}, which is {wanted}",
             place=place(workload, _at(workload, "--reasoning-parser")),
-            evidence=f"--reasoning-parser {given}; family {family.id}",
+            evidence=f"--reasoning-parser {given} · {model_of(workload)}",
             why="A parser must know how the template opens a thought and whether thinking is off. With another "
             "family's, answers without thinking land in `reasoning`, or the thought stays in the answer.",
             fix=(f"name the family's own:\n--reasoning-parser {wanted}",),
@@ -94,7 +94,7 @@ def tool_parser_of_another_family(workload: Workload, host: Host | None) -> Iter
         yield Found(
             title=f"--tool-call-parser {given} does not read the calls of {model_of(workload)}; {wanted} does",
             place=place(workload, _at(workload, "--tool-call-parser")),
-            evidence=f"--tool-call-parser {given}; family {family.id if family else ''}",
+            evidence=f"--tool-call-parser {given} · {model_of(workload)}",
             why="Each family writes calls in its own form; another's parser finds none: calls come back as text.",
             fix=(f"name the family's own:\n--tool-call-parser {wanted}",),
         )

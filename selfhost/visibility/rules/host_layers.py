@@ -33,6 +33,8 @@ def layers(host: Host) -> tuple[str, ...]:
 
 def machine(host: Host) -> RunOn:
     """Where drivers, device nodes and kernel settings live."""
+    if "pod" in layers(host):
+        return RunOn.CLUSTER_ADMIN
     return RunOn.CONTAINER_HOST if in_container(host) else RunOn.HERE
 
 

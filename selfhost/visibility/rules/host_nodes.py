@@ -1,25 +1,57 @@
 """Device nodes that are missing although everything seems to work: unified memory driver, node containers, /dev/kfd."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
+from selfhost.hosts.grant import AROUND
+from selfhost.hosts.obstacle import fault
 from selfhost.shapes.finding import Place, RunOn, Severity
-from selfhost.shapes.host import Host, Known, Vendor
-from selfhost.visibility.rule import Found, host_rule
+from selfhost.shapes.host import Host, Known, Support, Vendor
+from selfhost.shapes.workload import Workload
+from selfhost.visibility.allocation import nvidia_nodes
+from selfhost.visibility.nodes import by_other_means, handed_in, has
+from selfhost.visibility.paste_options import options
+from selfhost.visibility.rule import Found, host_rule, place, project_rule
 from selfhost.visibility.rules.host_layers import around, in_container, layers, machine, of
 
 _UVM: Final = "/dev/nvidia-uvm"
+_CTL: Final = "/dev/nvidiactl"
 _KFD: Final = "/dev/kfd"
 _TOOLS: Final = ("amd-smi", "rocm-smi")
 _CLUSTERS: Final = ("kind", "k3d", "minikube")
 
 
-@host_rule("DV083", Severity.ERROR, source="https://github.com/NVIDIA/nvidia-container-toolkit/issues/50")
-def unified_memory_node_is_missing(host: Host) -> Iterator[Found]:
-    why = (
-        "nvidia-smi needs only the other two nodes and lists the card; CUDA opens this one first and finds no device. "
-        "The node is made when the module nvidia-uvm is loaded, which nobody did yet."
-    )
+_LISTED: Final = (
+    "nvidia-smi needs only the other two nodes and lists the card; CUDA opens this one first and finds no device."
+)
+
+
+@project_rule(
+    "DV083", Severity.ERROR, source="https://github.com/NVIDIA/nvidia-container-toolkit/issues/50", alone=True
+)
+def unified_memory_node_is_missing(workloads: Sequence[Workload], host: Host | None) -> Iterator[Found]:
+    yield from (seen for workload in workloads for seen in _nodes_without_it(workload))
+    if host is not None:
+        yield from _missing_here(host)
+
+
+def _nodes_without_it(workload: Workload) -> Iterator[Found]:
+    """Cards that are handed in node by node; by any other way the toolkit brings this one along."""
+    if by_other_means(workload, Vendor.NVIDIA) or not has(workload, _CTL) or has(workload, _UVM):
+        return
+    minors = dict(nvidia_nodes(workload))
+    if minors:
+        yield Found(
+            title=f"{workload.label} is handed /dev/nvidia{min(minors)} without {_UVM}",
+            place=place(workload, next(iter(minors.values()))),
+            evidence=f"devices: {', '.join(path for path, _ in handed_in(workload))}",
+            why=_LISTED,
+            fix=(f"hand it in too:\n{options(workload, ('--device', _UVM))}",),
+        )
+
+
+def _missing_here(host: Host) -> Iterator[Found]:
+    why = f"{_LISTED} The node is made when the module nvidia-uvm is loaded, which nobody did yet."
     for card in of(host, Vendor.NVIDIA):
         opened = {node.path: node.opened for node in card.nodes}
         others = [node for path, node in opened.items() if path != _UVM]
@@ -123,22 +155,15 @@ def a_tool_lists_what_compute_cannot_open(host: Host) -> Iterator[Found]:
         listed = next((tool for tool in _TOOLS if tool in card.tool_index), "")
         kfd = next((node for node in card.nodes if node.path == _KFD and node.opened != "ok"), None)
         if listed and kfd:
+            wrong = fault(host, card)
             yield Found(
                 title=f"{listed} lists {card.name}, and that is no proof: {_KFD} does not open",
                 place=Place(path=_KFD, object=card.name),
                 evidence=f"{_KFD}: {kfd.opened}; {listed} number {card.tool_index[listed]}",
                 why="The tool reads files of the kernel that everybody may read. HIP opens /dev/kfd and the render "
-                "node, "
-                "and finds no card.",
-                fix=_opened(host, kfd.opened, kfd.gid),
+                "node, and finds no card.",
+                fix=tuple(way.replace(AROUND, "") for way in wrong.fix) if wrong else (),
                 run_on=machine(host),
+                severity=Severity.ERROR if card.support is Support.SUPPORTED else None,
             )
             return
-
-
-def _opened(host: Host, opened: str, gid: int) -> tuple[str, ...]:
-    if in_container(host):
-        return (f"start the container with --device {_KFD} --device /dev/dri --group-add {gid}",)
-    if opened == "EACCES":
-        return ("join the group that owns it and log in again:\nsudo usermod -aG render,video $USER",)
-    return ("load the driver:\nsudo modprobe amdgpu",)

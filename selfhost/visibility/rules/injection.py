@@ -8,10 +8,11 @@ from selfhost.shapes.host import Host, Vendor
 from selfhost.shapes.surroundings import Engine
 from selfhost.shapes.workload import CdiName, Form, Workload
 from selfhost.visibility import paste
-from selfhost.visibility.allocation import card_of, granted, index_of, nvidia_nodes, tool_index
+from selfhost.visibility.allocation import Grant, card_of, granted, index_of, nvidia_nodes, tool_index
 from selfhost.visibility.engines import engine_of_host, nvidia_toolkit, version
 from selfhost.visibility.images import engine_of
 from selfhost.visibility.nodes import cards
+from selfhost.visibility.paste_options import options
 from selfhost.visibility.rule import Found, place, rule
 
 CDI = "https://github.com/NVIDIA/cloud-native-docs/blob/main/container-toolkit/cdi-support.md"
@@ -153,16 +154,21 @@ def lost_at_daemon_reload(workload: Workload, host: Host | None) -> Iterator[Fou
         why="The hook adds the device rules behind runc's back. `systemctl daemon-reload`, which every package upgrade "
         "runs, writes the rules anew without them: `Failed to initialize NVML: Unknown Error` until it is made again.",
         fix=(
-            "let the cards in by CDI:\n"
-            + ("devices: [nvidia.com/gpu=all]" if _is_compose(workload) else "--device nvidia.com/gpu=all"),
+            "let the cards in by CDI instead:\n" + options(workload, *_by_cdi(workload)),
             "or name the nodes beside it: /dev/nvidiactl, /dev/nvidia-uvm and each /dev/nvidiaN",
         ),
     )
 
 
+def _by_cdi(workload: Workload) -> Iterator[tuple[str, str]]:
+    ids = [name for request in workload.requests for name in request.ids] or ["all"]
+    yield from (("--device", f"nvidia.com/gpu={name}") for name in ids)
+
+
 def _stays(workload: Workload) -> bool:
     """A service that is meant to run on, not a command."""
-    return workload.form is Form.COMPOSE or workload.restart not in ("", "no") or engine_of(workload) is not None
+    lasting = workload.form is Form.COMPOSE or workload.detached or workload.restart not in ("", "no")
+    return lasting or engine_of(workload) is not None
 
 
 def _hook(workload: Workload, host: Host | None, engine: Engine) -> tuple[str, str] | None:
@@ -223,7 +229,7 @@ def privileged_sees_all(workload: Workload, host: Host | None) -> Iterator[Found
         grant = granted(workload, host, vendor)
         if grant is None or not grant.subset or _is_whole(grant.count, workload, host, vendor):
             continue
-        certain = workload.pod is not None or bool(cards(host, vendor))  # else it may be the only card there is
+        certain = workload.pod is not None or _wants_others(grant, host)
         yield Found(
             title=f"{workload.label} is privileged, so {grant.by} holds no card back",
             place=place(workload, "privileged"),
@@ -237,6 +243,13 @@ def privileged_sees_all(workload: Workload, host: Host | None) -> Iterator[Found
 
 WHOLE_NODE = 8
 """Cards of a full server: a pod that asks for so many takes the node, and privileged then adds none."""
+
+
+def _wants_others(grant: Grant, host: Host | None) -> bool:
+    """Whether other cards than the first ones are meant: an engine takes the first that it sees, so those are right."""
+    here = cards(host, grant.vendor)
+    found = [card_of(name, grant.vendor, host) for name in grant.ids]
+    return bool(here) and bool(found) and any(card not in here[: len(found)] for card in found)
 
 
 def _is_whole(count: int | None, workload: Workload, host: Host | None, vendor: Vendor) -> bool:
@@ -272,5 +285,12 @@ def card_by_number(workload: Workload, host: Host | None) -> Iterator[Found]:
         evidence=f"{grant.by}: {', '.join(bare)}; this machine has {len(here)} cards",
         why="Numbers follow the order in which the driver finds the cards. A new card, a new slot or a start changes "
         "it; a UUID stays.",
-        fix=(f"name the card itself (`nvidia-smi -L` lists them):\n{paste.cards(workload, *exact)}",),
+        fix=(f"name the card itself (`nvidia-smi -L` lists them):\n{_named(workload, grant.by, exact)}",),
     )
+
+
+def _named(workload: Workload, by: str, uuids: list[str]) -> str:
+    """In the place where the numbers stand."""
+    if by.endswith("_VISIBLE_DEVICES"):
+        return options(workload, ("-e", f"{by}={','.join(uuids)}"))
+    return paste.cards(workload, *uuids)

@@ -6,10 +6,11 @@ from typing import Any
 
 from selfhost.shapes.finding import RunOn, Severity
 from selfhost.shapes.host import Host, Known, Partitioning, Vendor
-from selfhost.shapes.workload import Form, Workload
+from selfhost.shapes.workload import Workload
 from selfhost.visibility.engine_size import world_size
 from selfhost.visibility.images import engine_version, vendor_of
 from selfhost.visibility.nodes import by_other_means, cards, handed_in, has, in_a_container, render_nodes, whole_dri
+from selfhost.visibility.paste_options import options
 from selfhost.visibility.rule import Found, place, rule
 
 VLLM_XPU = "https://docs.vllm.ai/en/latest/getting_started/installation/gpu.html"
@@ -36,7 +37,7 @@ def no_render_node(workload: Workload, host: Host | None) -> Iterator[Found]:
         place=place(workload, "image"),
         evidence=f"devices: {', '.join(path for path, _ in handed_in(workload)) or 'none'}",
         why="An Intel card is used through its render node alone; without it the engine counts zero XPU devices.",
-        fix=(f"hand it in:\n{'devices: [/dev/dri]' if workload.form is Form.COMPOSE else '--device /dev/dri'}",),
+        fix=(f"hand it in:\n{options(workload, ('--device', '/dev/dri'))}",),
     )
 
 
@@ -52,7 +53,7 @@ def no_names_by_path(workload: Workload, host: Host | None) -> Iterator[Found]:
             place=place(workload, "devices"),
             evidence=f"no bind of {_BY_PATH}",
             why="oneCCL finds out how the cards are wired by these links. `--device /dev/dri` copies nodes, not links.",
-            fix=(f"bind the folder too:\n-v {_BY_PATH}:{_BY_PATH}",),
+            fix=(f"bind the folder too:\n{options(workload, ('-v', f'{_BY_PATH}:{_BY_PATH}'))}",),
         )
 
 
@@ -195,9 +196,13 @@ def libraries_off_the_path(workload: Workload, host: Host | None) -> Iterator[Fo
         evidence=f"LD_LIBRARY_PATH={path}" if path is not None else f"image {workload.image}, LD_LIBRARY_PATH not set",
         why="SYCL's libraries lie there. Without them Level Zero works and PyTorch counts no device: `Failed to infer "
         "device type`.",
-        fix=(f"put it first:\nLD_LIBRARY_PATH={_SYCL_LIBRARIES}{':' + path if path else ''}",),
+        fix=(f"put it first:\n{options(workload, ('-e', f'LD_LIBRARY_PATH={_first(path)}'))}",),
         severity=Severity.ERROR if path is not None else Severity.WARNING,
     )
+
+
+def _first(path: str | None) -> str:
+    return ":".join((_SYCL_LIBRARIES, *((path,) if path else ())))
 
 
 def _without_setvars(workload: Workload) -> Iterator[Found]:
@@ -228,5 +233,8 @@ def ranks_hang_on_battlemage(workload: Workload, host: Host | None) -> Iterator[
         place=place(workload, "argv"),
         evidence=f"image {workload.image}; oneCCL 2022 comes with torch 2.13 and later",
         why="With oneCCL 2022 the warm-up was seen to never return on Battlemage.",
-        fix=("use the slower ring, until it is mended:\nCCL_ALLREDUCE=ring", "or an image with an older oneCCL"),
+        fix=(
+            f"use the slower ring, until it is mended:\n{options(workload, ('-e', 'CCL_ALLREDUCE=ring'))}",
+            "or an image with an older oneCCL",
+        ),
     )

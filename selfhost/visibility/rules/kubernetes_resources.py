@@ -136,7 +136,7 @@ def engine_without_a_card(workload: Workload, host: Host | None) -> Iterator[Fou
     image = known(workload.image) if workload.image else None
     if pod is None or pod.init or image is None or image.vendor is None or workload.privileged:
         return
-    if asks_scheduler(workload) or pod.pod_resources or pod.kind == "DaemonSet" or not _serves(workload):
+    if asks_scheduler(workload) or pod.pod_resources or pod.kind in _ASKED_ELSEWHERE or not _serves(workload):
         return
     if any(_CARD.match(name) for name in (*pod.limits, *pod.requests)) and not _all_zero(workload):
         return
@@ -154,6 +154,8 @@ def engine_without_a_card(workload: Workload, host: Host | None) -> Iterator[Fou
     )
 
 
+_ASKED_ELSEWHERE = ("DaemonSet", "ServingRuntime", "ClusterServingRuntime")
+"""One for each node; and half a pod, for the InferenceService that uses it says how many cards."""
 _RESOURCE = {Vendor.NVIDIA: "nvidia.com/gpu", Vendor.AMD: "amd.com/gpu", Vendor.INTEL: "gpu.intel.com/xe"}
 
 
@@ -173,5 +175,7 @@ def _serves(workload: Workload) -> bool:
     """By its own command, or by that of an engine's image."""
     words = [word.rpartition("/")[2] for word in workload.argv[:6]]
     named = "serve" in words or any(word.endswith(("api_server", "launch_server")) for word in words)
-    by_image = workload.entrypoint is None and (not workload.argv or workload.argv[0].startswith("--"))
+    image = known(workload.image) if workload.image else None
+    shell = image is not None and image.base
+    by_image = not shell and workload.entrypoint is None and (not workload.argv or workload.argv[0].startswith("--"))
     return workload.form is Form.POD and engine_of(workload) is not None and (named or by_image)

@@ -22,15 +22,17 @@ LAST_KNOWN_BROKEN, FIRST_SEEN_RIGHT = (0, 20, 1), (0, 32)
 _VENDORS_OF = {
     "CUDA_VISIBLE_DEVICES": (Vendor.NVIDIA, Vendor.AMD),  # an alias of HIP's on ROCm
     "HIP_VISIBLE_DEVICES": (Vendor.AMD,),
+    "GPU_DEVICE_ORDINAL": (Vendor.AMD,),
     "ROCR_VISIBLE_DEVICES": (Vendor.AMD,),
     "ZE_AFFINITY_MASK": (Vendor.INTEL,),
+    "ONEAPI_DEVICE_SELECTOR": (Vendor.INTEL,),
 }
-_HIP = ("HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES")
+_HIP = ("HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL")
 
 
 def ordinals(text: str) -> tuple[int, ...] | None:
-    """`0,2` → (0, 2), `1.0` → (1,) (card and tile); None for a mask that is not all numbers."""
-    parts = [part.strip() for part in text.split(",") if part.strip()]
+    """`0,2` → (0, 2), `1.0` → (1,) (card and tile), `level_zero:1` → (1,); None for a mask that is not all numbers."""
+    parts = [part.strip() for part in text.removeprefix("level_zero:").split(",") if part.strip()]
     if not parts or not all(re.fullmatch(r"\d+(\.\d+)?", part) for part in parts):
         return None
     return tuple(int(part.split(".")[0]) for part in parts)
@@ -68,6 +70,7 @@ def _bounds(workload: Workload, host: Host | None, variable: str) -> tuple[int, 
 
 @rule("DV002", Severity.ERROR, source=NVIDIA)
 def mask_points_outside(workload: Workload, host: Host | None) -> Iterator[Found]:
+    yield from _no_number_at_all(workload)
     for variable in _VENDORS_OF:
         wanted = ordinals(workload.env.get(variable, ""))
         bounds = _bounds(workload, host, variable) if wanted else None
@@ -87,6 +90,23 @@ def mask_points_outside(workload: Workload, host: Host | None) -> Iterator[Found
                 "does not exist, so the engine finds fewer devices than meant, or none.",
                 fix=(f"remove {variable}, or name devices that exist",),
             )
+
+
+def _no_number_at_all(workload: Workload) -> Iterator[Found]:
+    """`all` is a word of the toolkit's variable, not of CUDA's; and an engine without a card does not start."""
+    mask = workload.env.get("CUDA_VISIBLE_DEVICES")
+    if mask is None or "CUDA_VISIBLE_DEVICES" in workload.env_sources or vendor_of(workload.image) is Vendor.AMD:
+        return
+    hidden = mask.strip() in ("", "-1") and vendor_of(workload.image) is Vendor.NVIDIA and engine_of(workload)
+    if mask.strip() == "all" or hidden:
+        yield Found(
+            title=f"CUDA_VISIBLE_DEVICES={mask} hides every card",
+            place=place(workload, "env.CUDA_VISIBLE_DEVICES"),
+            evidence=f"CUDA_VISIBLE_DEVICES={mask}",
+            why="CUDA reads numbers and UUIDs, up to the first entry that is none; what is left here is no card: "
+            "`No CUDA GPUs are available`. `all` belongs into NVIDIA_VISIBLE_DEVICES.",
+            fix=("remove CUDA_VISIBLE_DEVICES",),
+        )
 
 
 @rule("DV001", Severity.ERROR, source=RENUMBERED)

@@ -8,10 +8,16 @@ from selfhost.shapes.workload import Workload
 from selfhost.visibility import cluster
 from selfhost.visibility.allocation import card_of, granted, is_mig
 from selfhost.visibility.engine_size import PIPELINE, TENSOR, size
+from selfhost.visibility.nodes import cards
 from selfhost.visibility.rule import Found, place, rule
 
 GUIDE = "https://docs.nvidia.com/datacenter/tesla/mig-user-guide/"
 PLUGIN = "https://github.com/NVIDIA/k8s-device-plugin#shared-access-to-gpus"
+
+
+_CUT = (
+    "see into what the card can be cut, then cut it:\nsudo nvidia-smi mig -lgip\nsudo nvidia-smi mig -cgi <profile> -C"
+)
 
 
 def parts_of_one_model(workload: Workload) -> int:
@@ -38,8 +44,8 @@ def whole_card_in_mig_mode(workload: Workload, host: Host | None) -> Iterator[Fo
             ),
             why="In MIG mode the card itself computes nothing: what can be used are its slices, each with a UUID.",
             fix=(
+                *(() if slices else (_CUT,)),
                 f"ask for a slice by its UUID (`nvidia-smi -L` lists them): {slices[0] if slices else 'MIG-…'}",
-                *(() if slices else ("cut the card first:\nsudo nvidia-smi mig -lgip",)),
             ),
         )
 
@@ -73,6 +79,9 @@ def _slices(workload: Workload, host: Host | None) -> tuple[str, str] | None:
         return None
     if grant.mig:
         return grant.key, f"{grant.by}: {', '.join(grant.ids)}" if grant.ids else grant.by
+    here = cards(host, Vendor.NVIDIA)
+    if grant.everything and here and all(card.partition_mode == "Enabled" for card in here):
+        return grant.key, f"{grant.by}: all; MIG is enabled on every card here"
     if grant.by == "nvidia.com/gpu":
         places = cluster.offering(workload, host, "nvidia.com/gpu")
         products = {cluster.labels(node).get("nvidia.com/gpu.product", "") for node in places}

@@ -66,6 +66,8 @@ def _behind_masks(workload: Workload, count: int, by: str, key: str) -> tuple[in
         if variable in workload.env_sources and variable not in workload.env:
             return None
         text = workload.env.get(variable, "")
+        if text and ordinals(text) is None and not text.startswith(("GPU-", "MIG-", "$")):
+            return None  # -1 and its like hide every card
         if text and ordinals(text) is not None and entries(text) < count:
             count, by, key = entries(text), f"{variable}={text}", f"env.{variable}"
     return count, by, key

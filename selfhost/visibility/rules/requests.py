@@ -7,6 +7,7 @@ from selfhost.shapes.host import Host
 from selfhost.shapes.workload import DeviceRequest, Workload
 from selfhost.visibility import paste
 from selfhost.visibility.engines import engine_of_host, version
+from selfhost.visibility.paste_options import options
 from selfhost.visibility.rule import Found, place, rule
 
 COMPOSE_SPEC = "https://docs.docker.com/reference/compose-file/deploy/#devices"
@@ -59,7 +60,7 @@ def only_cdi_here(workload: Workload, host: Host | None) -> Iterator[Found]:
                 evidence=f"docker offers {', '.join(offered[:3])} and no runtime nvidia",
                 why="The request needs NVIDIA's hook in the daemon's path. Where only CDI is set up, as on NixOS, the "
                 'answer is `could not select device driver "" with capabilities: [[gpu]]`.',
-                fix=("ask by CDI name:\n--device nvidia.com/gpu=all", "in Compose: `devices: [nvidia.com/gpu=all]`"),
+                fix=(f"ask by CDI name instead:\n{options(workload, ('--device', 'nvidia.com/gpu=all'))}",),
             )
 
 

@@ -5,10 +5,12 @@ from collections.abc import Iterator
 from selfhost.shapes.finding import Severity
 from selfhost.shapes.host import Host, Vendor
 from selfhost.shapes.workload import Workload
+from selfhost.visibility import paste
 from selfhost.visibility.allocation import nvidia_nodes
 from selfhost.visibility.engine_size import processes, value_of
 from selfhost.visibility.images import engine_of
 from selfhost.visibility.nodes import cards, handed_in
+from selfhost.visibility.paste_options import options
 from selfhost.visibility.rule import Found, place, rule
 
 WSL = "https://docs.nvidia.com/cuda/wsl-user-guide/#known-limitations-for-linux-cuda-applications"
@@ -32,7 +34,7 @@ def beyond_wsl(workload: Workload, host: Host | None) -> Iterator[Found]:
             place=place(workload, nodes[0][1] or "devices"),
             evidence=f"{nodes[0][0]} in its devices",
             why="In WSL2 every card is reached through /dev/dxg, and the driver is Windows' own.",
-            fix=("let the toolkit bring it in, and remove the nodes:\n--gpus all",),
+            fix=(f"let the toolkit bring it in, and remove the nodes:\n{paste.all_cards(workload)}",),
         )
     if engine_of(workload) is None or not cards(host, Vendor.NVIDIA):
         return
@@ -45,7 +47,7 @@ def beyond_wsl(workload: Workload, host: Host | None) -> Iterator[Found]:
             why="WSL2 has no way between cards and little memory that stays in place: NCCL fails or hangs.",
             fix=(
                 "use one card here, or run on Linux itself",
-                "to try all the same:\nexport NCCL_P2P_DISABLE=1",
+                f"to try all the same:\n{options(workload, ('-e', 'NCCL_P2P_DISABLE=1'))}",
             ),
         )
     pinned = [name for name in _PINNED if (value_of(workload.argv, (name,)) or "0") not in ("0", "0.0")]
