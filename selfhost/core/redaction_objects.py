@@ -175,7 +175,8 @@ def _object(one: Mapping[str, Any]) -> dict[str, Any]:
 
 _STATUS_KEYS = (
     "capacity", "allocatable", "phase", "conditions", "reason", "message", "containerStatuses", "qosClass",
-    "allocation", "currentNumberScheduled", "desiredNumberScheduled", "numberReady", "replicas", "readyReplicas", "features",
+    "allocation", "currentNumberScheduled", "desiredNumberScheduled", "numberReady", "replicas", "readyReplicas",
+    "features",
 )  # fmt: skip
 _NODE_INFO = (
     "kernelVersion",

@@ -1,8 +1,10 @@
-"""What in a text tells whose machine it is: addresses, ids, serial numbers, homes, secrets. Replaced by pattern. Pure."""
+"""What in a text tells whose machine it is: addresses, ids, serial numbers, homes, secrets. By pattern. Pure."""
 
 import ipaddress
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Final
 
 from selfhost.core.pseudonyms import Pseudonyms
 from selfhost.core.redact import BLOT, mask
@@ -33,7 +35,7 @@ _HOME = re.compile(
 )
 _SSID = re.compile(r"(?i)(\bE?SSID\b\s*[:=]\s*\"?)([^\"\n,}]{1,32})")
 _ACCOUNT = re.compile(r"\barn:aws[\w-]*:[^\s\"',]+|\bi-[0-9a-f]{8,17}\b")
-_BUILDER = re.compile(r"(?<=\()(?!buildd@|root@|dvs-builder@|mockbuild@|builder@)([\w.-]+)@([\w.-]+)(?=\))")
+_BUILDER = re.compile(r"(?<=\()(?!buildd@|dvs-builder@|mockbuild@|builder@|\w+-builder@)([\w.-]+)@([\w.-]+)(?=\))")
 _TARGET = (
     re.compile(  # ssh; no unit of systemd (name@instance.service), no digest, no node of a device tree (gpu@17000000)
         r"(?<![\w.@/+-])([a-z_][a-z0-9_-]{1,31})@(?!sha\d|host-\d|[0-9a-f]+\b)([A-Za-z][A-Za-z0-9-]{2,62})"
@@ -61,70 +63,95 @@ _IMAGE = re.compile(
 
 
 def patterns(names: Pseudonyms) -> Callable[[str], str]:
-    """One function over texts. What it writes is found again by none of its patterns."""
-
-    def counted(kind: str, before: str, after: str) -> str:
-        if before != after:
-            names.blot(kind)
-        return after
-
-    def email(match: re.Match[str]) -> str:
-        is_unit = match[1].lower() in _UNITS or match[0].endswith("example.com")
-        return match[0] if is_unit else names.of("e-mail address", match[0])
-
-    def home(match: re.Match[str]) -> str:
-        return match["before"] + user(names, match["name"])
-
-    def serial(match: re.Match[str]) -> str:
-        value = match["value"]
-        return match["name"] + (value if names.knows(value) else names.of("serial number", value))
-
-    def target(match: re.Match[str]) -> str:
-        who, where = match.groups()
-        return match[0] if where.startswith("sha") else f"{user(names, who)}@{names.of('host', where)}"
-
-    def url_host(match: re.Match[str]) -> str:
-        own = match[1]
-        return match[0] if is_public(own) else match[0].replace(own, names.of("host", own))
-
-    def image(match: re.Match[str]) -> str:
-        registry, path, tag = match.groups()
-        if is_public(registry.partition(":")[0]):
-            return match[0]
-        return f"{names.of('host', registry)}/{names.of('image', path)}{tag}"
-
-    steps: Sequence[tuple[re.Pattern[str], Callable[[re.Match[str]], str]]] = (
-        (_KEY, lambda match: counted("secret", match[0], BLOT)),
-        (_PUBLIC_KEY, lambda match: counted("secret", match[0], match[1] + BLOT)),
-        (_ENCODED, lambda match: counted("secret", match[0], match[1] + BLOT)),
-        (_ACCOUNT, lambda match: names.of("cloud account", match[0])),
-        (_EMAIL, email),
-        (_BUILDER, lambda match: f"{user(names, match[1])}@{names.of('host', match[2])}"),
-        (_UUID, lambda match: match[0] if names.knows(match[0]) else names.uuid(match[0])),
-        (_LONG_ID, lambda match: match[0] if names.knows(match[0]) else names.of("id", match[0])),
-        (_ENGINE_ID, lambda match: names.of("engine id", match[0])),
-        (_MACHINE_ID, lambda match: names.of("id", match[0])[:32]),
-        (_MAC, lambda match: names.of("mac address", match[0].replace("-", ":"))),
-        (_NIC, lambda match: match[1] + names.of("mac address", match[2]).replace(":", "")),
-        (_SERIAL, serial),
-        (_HOME, home),
-        (_TARGET, target),
-        (_SSID, lambda match: match[1] + names.of("wi-fi name", match[2].strip())),
-        (_VOLUME, lambda match: names.of("volume", match[1])),
-        (_IMAGE, image),
-        (_URL_HOST, url_host),
-        (_LAN_NAME, lambda match: names.of("host", match[0])),
-        (_IPV4, lambda match: _ipv4(names, match)),
-        (_IPV6, lambda match: _ipv6(names, match[0])),
-    )
+    """One function over texts."""
 
     def replaced(text: str) -> str:
-        text = counted("secret", text, mask(text))
-        for pattern, replacement in steps:
-            text = pattern.sub(replacement, text)
-        return text
+        hidden = mask(text)
+        if hidden != text:
+            names.blot("secret")
+        for pattern, name in _STEPS:
+            hidden = pattern.sub(functools.partial(_renamed, names, name), hidden)
+        return hidden
 
     return replaced
+
+
+def _renamed(names: Pseudonyms, name: Callable[[Pseudonyms, re.Match[str]], str], match: re.Match[str]) -> str:
+    """What already is a made-up name stays."""
+    return match[0] if names.knows(match[0]) else name(names, match)
+
+
+def _secret(names: Pseudonyms, match: re.Match[str]) -> str:
+    names.blot("secret")
+    return (match[1] if match.re.groups else "") + BLOT
+
+
+def _email(names: Pseudonyms, match: re.Match[str]) -> str:
+    return match[0] if match[1].lower() in _UNITS else names.of("e-mail address", match[0])
+
+
+def _builder(names: Pseudonyms, match: re.Match[str]) -> str:
+    return f"{user(names, match[1])}@{names.of('host', match[2])}"
+
+
+def _serial(names: Pseudonyms, match: re.Match[str]) -> str:
+    value = match["value"]
+    return match["name"] + (value if names.knows(value) else names.of("serial number", value))
+
+
+def _url_host(names: Pseudonyms, match: re.Match[str]) -> str:
+    own = match[1]
+    return match[0] if is_public(own) or names.knows(own) else match[0].replace(own, names.of("host", own))
+
+
+def _image(names: Pseudonyms, match: re.Match[str]) -> str:
+    registry, path, tag = match.groups()
+    if is_public(registry.partition(":")[0]):
+        return match[0]
+    return f"{names.of('host', registry)}/{names.of('image', path)}{tag}"
+
+
+def _ipv4(names: Pseudonyms, match: re.Match[str]) -> str:
+    address = ipaddress.ip_address(match[0])
+    before = match.string[max(0, match.start() - 40) : match.start()]
+    kept = any(address in net for net in _KEPT_NETS) or _VERSION_BEFORE.search(before)
+    return match[0] if kept else names.of("ipv4 address", match[0])
+
+
+def _ipv6(names: Pseudonyms, match: re.Match[str]) -> str:
+    """`0::/` of a control group and a PCI address have colons too: only what is an address and tells where counts."""
+    try:
+        address = ipaddress.IPv6Address(match[0])
+    except ValueError:
+        return match[0]
+    tells = max(map(len, match[0].split(":"))) >= 3 and not address.is_loopback
+    return names.of("ipv6 address", match[0]) if tells else match[0]
+
+
+_STEPS: Sequence[tuple[re.Pattern[str], Callable[[Pseudonyms, re.Match[str]], str]]] = (
+    (_KEY, _secret),
+    (_PUBLIC_KEY, _secret),
+    (_ENCODED, _secret),
+    (_ACCOUNT, lambda names, match: names.of("cloud account", match[0])),
+    (_EMAIL, _email),
+    (_BUILDER, _builder),
+    (_UUID, lambda names, match: names.uuid(match[0])),
+    (_LONG_ID, lambda names, match: names.of("id", match[0])),
+    (_ENGINE_ID, lambda names, match: names.of("engine id", match[0])),
+    (_MACHINE_ID, lambda names, match: names.of("id", match[0])[:32]),
+    (_MAC, lambda names, match: names.of("mac address", match[0].replace("-", ":"))),
+    (_NIC, lambda names, match: match[1] + names.of("mac address", match[2]).replace(":", "")),
+    (_SERIAL, _serial),
+    (_HOME, lambda names, match: match["before"] + user(names, match["name"])),
+    (_TARGET, _builder),
+    (_SSID, lambda names, match: match[1] + names.of("wi-fi name", match[2].strip())),
+    (_VOLUME, lambda names, match: names.of("volume", match[1])),
+    (_IMAGE, _image),
+    (_URL_HOST, _url_host),
+    (_LAN_NAME, lambda names, match: names.of("host", match[0])),
+    (_IPV4, _ipv4),
+    (_IPV6, _ipv6),
+)
 
 
 def is_public(name: str) -> bool:
@@ -132,24 +159,10 @@ def is_public(name: str) -> bool:
 
 
 def user(names: Pseudonyms, name: str) -> str:
-    return name if name.lower() in ("public", "default", "shared") or names.knows(name) else names.of("user", name)
-
-
-def _ipv4(names: Pseudonyms, match: re.Match[str]) -> str:
-    address = ipaddress.ip_address(match[0])
-    before = match.string[max(0, match.start() - 40) : match.start()]
-    kept = any(address in net for net in _KEPT_NETS) or names.knows(match[0]) or _VERSION_BEFORE.search(before)
-    return match[0] if kept else names.of("ipv4 address", match[0])
-
-
-def _ipv6(names: Pseudonyms, text: str) -> str:
-    """`0::/` of a control group and a PCI address have colons too: only what is an address and says something counts."""
-    try:
-        address = ipaddress.IPv6Address(text)
-    except ValueError:
-        return text
-    says = max(map(len, text.split(":"))) >= 3 and not address.is_loopback and not names.knows(text)
-    return names.of("ipv6 address", text) if says else text
+    """Accounts that every machine has keep their names."""
+    return (
+        name if name.lower() in ("root", "public", "default", "shared") or names.knows(name) else names.of("user", name)
+    )
 
 
 def homes(text: str) -> Iterator[str]:
@@ -159,3 +172,30 @@ def homes(text: str) -> Iterator[str]:
 
 def serials(text: str) -> Iterator[str]:
     yield from (match["value"] for match in _SERIAL.finditer(text))
+
+
+# The order counts: what an earlier one wrote is left alone by the later ones.
+_STEPS: Final[tuple[tuple[re.Pattern[str], Callable[[Pseudonyms, re.Match[str]], str]], ...]] = (
+    (_KEY, lambda names, match: _counted(names, match[0], BLOT)),
+    (_PUBLIC_KEY, lambda names, match: _counted(names, match[0], match[1] + BLOT)),
+    (_ENCODED, lambda names, match: _counted(names, match[0], match[1] + BLOT)),
+    (_ACCOUNT, lambda names, match: names.of("cloud account", match[0])),
+    (_EMAIL, _email),
+    (_BUILDER, lambda names, match: f"{user(names, match[1])}@{names.of('host', match[2])}"),
+    (_UUID, lambda names, match: match[0] if names.knows(match[0]) else names.uuid(match[0])),
+    (_LONG_ID, lambda names, match: match[0] if names.knows(match[0]) else names.of("id", match[0])),
+    (_ENGINE_ID, lambda names, match: names.of("engine id", match[0])),
+    (_MACHINE_ID, lambda names, match: names.of("id", match[0])[:32]),
+    (_MAC, lambda names, match: names.of("mac address", match[0].replace("-", ":"))),
+    (_NIC, lambda names, match: match[1] + names.of("mac address", match[2]).replace(":", "")),
+    (_SERIAL, _serial),
+    (_HOME, lambda names, match: match["before"] + user(names, match["name"])),
+    (_TARGET, _target),
+    (_SSID, lambda names, match: match[1] + names.of("wi-fi name", match[2].strip())),
+    (_VOLUME, lambda names, match: names.of("volume", match[1])),
+    (_IMAGE, _image),
+    (_URL_HOST, _url_host),
+    (_LAN_NAME, lambda names, match: names.of("host", match[0])),
+    (_IPV4, _ipv4),
+    (_IPV6, lambda names, match: _ipv6(names, match[0])),
+)

@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import shutil
+import signal
 import stat as stat_module
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from typing import Any, Literal, Protocol
 _NVML = str(Path(__file__).parents[1] / "hosts" / "nvml.py")
 _NVML_TIMEOUT_S = 4.8
 _LDCONFIG_TIMEOUT_S = 2.0
+_END_S = 0.5
 NodeKind = Literal["c", "b", "d", "f", "l", "other"]
 
 
@@ -156,25 +158,32 @@ class LocalSystem:
         self, argv: Sequence[str], *, timeout_s: float, env: Mapping[str, str] | None = None, stdin: str = ""
     ) -> Completed:
         """Run `argv` without a shell. A missing program and a time-out are results, not exceptions."""
+        asked = tuple(argv)
         try:
-            done = subprocess.run(
-                list(argv),
-                input=stdin,
-                capture_output=True,
+            process = subprocess.Popen(
+                asked,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
                 text=True,
                 encoding="utf-8",
                 errors="replace",
-                timeout=timeout_s,
                 env=dict(self._env if env is None else env),
-                check=False,
+                start_new_session=True,  # what it starts in turn is ended with it
             )
         except (FileNotFoundError, PermissionError) as error:
-            return Completed(argv=tuple(argv), rc=127, stderr=str(error), missing=True)
+            return Completed(argv=asked, rc=127, stderr=str(error), missing=True)
+        try:
+            stdout, stderr = process.communicate(stdin, timeout=timeout_s)
         except subprocess.TimeoutExpired as expired:
+            _end(process)
             return Completed(
-                argv=tuple(argv), rc=124, stdout=_text(expired.stdout), stderr=_text(expired.stderr), timed_out=True
+                argv=asked, rc=124, stdout=_text(expired.stdout), stderr=_text(expired.stderr), timed_out=True
             )
-        return Completed(argv=tuple(argv), rc=done.returncode, stdout=done.stdout, stderr=done.stderr)
+        except BaseException:
+            _end(process)
+            raise
+        return Completed(argv=asked, rc=process.returncode, stdout=stdout, stderr=stderr)
 
     def nvml(self) -> Mapping[str, Any]:
         # In a process of its own: a call into a hung driver never comes back. -P: our folders shadow no module of its.
@@ -197,6 +206,18 @@ class LocalSystem:
                 lines = (line.partition(" (")[0].strip() for line in done.stdout.splitlines()[1:])
                 return tuple(dict.fromkeys(line for line in lines if ".so" in line))
         return None
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """Kill it and all that it started. One that is stuck in a driver stays stuck; nobody waits for it."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait(timeout=_END_S)
+    except (ProcessLookupError, PermissionError, subprocess.TimeoutExpired):
+        process.poll()
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        if pipe is not None:
+            pipe.close()
 
 
 def _text(output: str | bytes | None) -> str:

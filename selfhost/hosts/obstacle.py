@@ -124,7 +124,7 @@ def _opened_yet_unusable(case: Case) -> Obstacle:
         short=f"granted, cannot be used: {reason}",
         why=f"Its nodes open, but {head}.",
         evidence=said,
-        fix=_wake(card, reason),
+        fix=_BY_FLAG if _lacks_flag(case, reason) else _wake(card, reason),
         id="HX005",
     )
 
@@ -166,6 +166,15 @@ _WAYS: tuple[tuple[str, tuple[str, ...]], ...] = (
         (f"see what the kernel logged, then switch the machine off and on again:\n{_LOGGED}",),
     ),
 )
+
+
+_BY_FLAG = ("start it again with the driver's own files:\napptainer exec --nv IMAGE …",)
+
+
+def _lacks_flag(case: Case, reason: str) -> bool:
+    """Apptainer hands in every node by itself, and the driver's programs and libraries only when asked."""
+    inside = any(layer.label == "apptainer" for layer in case.host.nesting)
+    return inside and case.card.vendor is Vendor.NVIDIA and "is not installed" in reason
 
 
 def _wake(card: Accelerator, reason: str) -> tuple[str, ...]:

@@ -103,12 +103,16 @@ def _on(host: Host, card: Accelerator) -> Placement:
 def old_driver(host: Host) -> Obstacle | None:
     floor = driver_floor()
     if isinstance(host.driver, Known) and version(host.driver.value)[:1] < version(floor):
+        # A Jetson's driver comes with its JetPack and by no other way.
+        on_board = any(card.vendor is Vendor.NVIDIA and card.integrated and not card.pci for card in host.accelerators)
+        way = "install a JetPack whose" if on_board else "update the"
+        rest = "is" if on_board else "of this machine to"
         return Obstacle(
             f"the NVIDIA driver is {host.driver.value}, the engine needs {floor} or later",
             short=f"driver {host.driver.value}, the engine needs {floor} or later",
             why=f"The engine is built with {toolkit()}, which does not start on an older driver. The card is fine.",
             evidence=f"{host.driver.how}: {host.driver.value}",
-            fix=(f"update the driver of this machine to {floor} or later, and restart it", CPU_INSTEAD),
+            fix=(f"{way} driver {rest} {floor} or later, and restart it", CPU_INSTEAD),
             id="HX004",
         )
     return None

@@ -49,6 +49,15 @@ def test_templates_of_a_chart_are_no_manifests_yet():
     assert [source.path for source in _lint_files.gather(["c"]).sources] == ["c/Chart.yaml", "c/run.sh"]
 
 
+def test_a_template_elsewhere_in_a_folder_is_named_and_is_no_mistake(capsys):
+    write("c/patch.yaml", "apiVersion: v1\nkind: Pod\nmetadata: {name: {{ .Release.Name }} }\n")
+    write("c/secret.yaml", "apiVersion: v1\nkind: Secret\nstringData:\n  token: {{TOKEN}}\n")
+    write("c/run.sh", "docker run --gpus all vllm/vllm-openai:v0.31.0 --model m\n")
+    assert found(capsys, "c") == [("c/patch.yaml", "CF059"), ("c/secret.yaml", "CF059")]
+    assert run(["lint", "c", "--strict"]) == 0
+    assert run(["lint", "c/secret.yaml"]) == 2
+
+
 def test_an_override_beside_its_compose_file_is_half_a_file():
     for path in ("a/compose.yaml", "a/compose.override.yaml", "b/compose.override.yaml"):
         write(path, "services: {}\n")

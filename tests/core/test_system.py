@@ -41,3 +41,15 @@ def test_what_is_not_there_raises_and_the_disk_of_a_future_folder_is_that_of_its
         with pytest.raises(FileNotFoundError):
             look(str(tmp_path / "none"))
     assert system.disk(str(tmp_path / "not" / "yet"))[0] == system.disk(str(tmp_path))[0]
+
+
+def test_a_command_that_is_too_late_takes_its_children_along(tmp_path):
+    script = tmp_path / "wrapper"
+    script.write_text(f"#!/bin/sh\nsleep 300 &\necho $! > {tmp_path}/child\necho early\nwait\n")
+    script.chmod(0o755)
+    done = LocalSystem().run([str(script)], timeout_s=0.5)
+    assert done.timed_out
+    assert done.stdout == "early\n"
+    child = (tmp_path / "child").read_text().strip()
+    state = LocalSystem().run(["ps", "-o", "stat=", "-p", child], timeout_s=5).stdout.strip()
+    assert state in ("", "Z")

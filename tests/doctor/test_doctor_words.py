@@ -153,3 +153,16 @@ def test_a_driver_that_is_bound_and_made_no_node_is_not_to_be_loaded_again(vendo
     assert found.id == "HX001"
     assert "modprobe" not in found.fix[0]
     assert "dmesg" in found.fix[0]
+
+
+def test_apptainer_without_its_flag_is_told_the_flag(snapshot, examined):
+    # https://apptainer.org/docs/user/main/gpu.html
+    content = snapshot("rtx-usable") | {"commands": [], "env": {"APPTAINER_CONTAINER": "/home/me/vllm.sif"}}
+    (found,) = (one for one in examined(content).report.findings if one.id == "HX005")
+    assert "apptainer exec --nv" in found.fix[0]
+
+
+def test_a_jetson_is_told_of_its_jetpack(snapshot, examined):
+    content = json.loads(json.dumps(snapshot("jetson-thor")).replace("580.00", "540.4.0"))
+    (found,) = (one for one in examined(content).report.findings if one.id == "HX004")
+    assert found.fix == ("install a JetPack whose driver is 580 or later, and restart it",)

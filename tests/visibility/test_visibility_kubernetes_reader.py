@@ -196,4 +196,4 @@ def test_what_helm_prints_is_read_at_its_lines() -> None:
 def test_a_template_of_another_tool_is_named_so() -> None:
     with pytest.raises(InputError) as caught:
         workloads("kind: Pod\nimage: {{ image }}\n")
-    assert (caught.value.id, caught.value.fix) == ("CF050", ("render it first",))
+    assert (caught.value.id, caught.value.fix) == ("CF059", ("render it first",))

@@ -31,6 +31,8 @@ SERVE = "python3 -m vllm.entrypoints.openai.api_server --model /m"
         ("python -m sglang.launch_server --model-path /m", "/m", {}),
         (f"exec {SERVE} --a 'x\ny'", "x\ny", {}),
         (f'exec {SERVE} --a "q\\"q\\\\ \\n"', 'q"q\\ \\n', {}),
+        (f'if $(jq -e "any(. == \\"$NAME\\")" c.json); then echo; fi\n{SERVE}', "/m", {}),
+        (f'A=$(basename "$(dirname "$0")")\nexport B=1\n{SERVE}', "/m", {"B": "1"}),
     ],
 )  # fmt: skip
 def test_scripts_are_read_as_a_shell_would(script: str, argv_end: str, env: dict[str, str]) -> None:

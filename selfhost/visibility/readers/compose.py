@@ -33,6 +33,8 @@ def _workload(service: Service, project: Project) -> Workload:
     draft = Placed(files=project.files, own=project.path)
     draft.at["name"] = service.spot
     draft.opaque += [f"extends {name}" for name in service.missing]
+    if tree.at("build") is not None and set(tree.map or {}) <= _RECIPE:
+        draft.opaque.append("how it is run, for here it is only built")
     for key, taker in _TAKERS.items():
         value = tree.at(key)
         if value is not None and not value.is_null:
@@ -153,6 +155,9 @@ _TAKERS: Final[dict[str, Taker]] = {
     "ports": ports,
 }
 """By the key of a service; variables of a file come first, for those of the service win."""
+
+_RECIPE: Final = frozenset(("build", "image", "extends", "profiles", "platform", "labels", "pull_policy"))
+"""Keys of a service in a file that only builds images: nothing here says how one is run."""
 
 _KEYS: Final = {
     "command": "argv",

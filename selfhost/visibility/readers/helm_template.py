@@ -42,5 +42,17 @@ def not_rendered(text: str, path: str) -> InputError:
     )
 
 
+def not_filled_in(text: str, path: str, line: int) -> InputError:
+    shown = text.split("\n", line)[line - 1].strip()
+    return InputError(
+        "this is a template with a place-holder, not yet a manifest",
+        why="A cluster reads the braces as a map, which belongs nowhere here; what they stand for cannot be told.",
+        fix=("render it first",),
+        evidence=f"{line} | {mask(shown[:100])}",
+        id="CF059",
+        place=Place(path=path, line=line),
+    )
+
+
 def _command(folder: PurePosixPath) -> str:
     return f"helm template {shlex.quote(str(folder))} -f values.yaml | selfhost lint -"

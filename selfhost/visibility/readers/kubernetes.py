@@ -4,11 +4,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
+from selfhost.core.errors import InputError
 from selfhost.core.tree import Tree
 from selfhost.core.yaml import documents
 from selfhost.shapes.workload import ContainerEngine, Form, PodFacts, Toleration, Workload
 from selfhost.visibility.files import NO_FILES, Files
-from selfhost.visibility.readers.helm_template import is_template, not_rendered
+from selfhost.visibility.readers.helm_template import is_template, not_filled_in, not_rendered
 from selfhost.visibility.readers.kinds import check_container, check_pod
 from selfhost.visibility.readers.kubernetes_claims import Known, known, used
 from selfhost.visibility.readers.kubernetes_env import environment, expanded
@@ -29,9 +30,20 @@ def read(text: str, *, path: str, files: Files) -> tuple[Workload, ...]:
     del files  # a manifest names none
     if is_template(text):
         raise not_rendered(text, path)
-    found = tuple(objects(documents(text, path=path)))
+    found = tuple(objects(_parsed(text, path)))
     beside = known(found)
     return tuple(workload for holder in found for pod in pods(holder) for workload in _of(pod, beside, path))
+
+
+def _parsed(text: str, path: str) -> tuple[Tree, ...]:
+    """A place-holder in braces (`{{ .Tag }}`, `{{TOKEN}}`) is what most often breaks a text that is no mistake."""
+    try:
+        return documents(text, path=path)
+    except InputError as error:
+        line = error.place.line if error.place and error.place.line else 0
+        if line and "{{" in text.split("\n")[line - 1]:
+            raise not_filled_in(text, path, line) from None
+        raise
 
 
 def _of(pod: PodAt, beside: Known, path: str) -> Iterator[Workload]:
@@ -69,6 +81,8 @@ class _Container:
         image = container.at("image")
         if image is not None:
             draft.mark_tree("image", image)
+        elif container.at("modelFormat") is None:
+            draft.opaque.append("the manifest that this patches")  # a container of its own has an image
         said = Workload(
             name=container.said("name") or _DEFAULT_NAME,
             argv=argv,

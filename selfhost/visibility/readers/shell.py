@@ -247,9 +247,7 @@ class _Scanner:
             if letter == "\\" and self._at < len(self._text):
                 self._take()
             elif letter in "'\"" and closing == ")":
-                end = self._text.find(letter, self._at)
-                while self._at <= end:
-                    self._take()
+                self._skip_quoted(letter)
             elif letter == closing:
                 depth -= 1
                 if depth <= 0:
@@ -257,6 +255,21 @@ class _Scanner:
             elif letter == opening:
                 depth += 1
         return self._text[start : self._at]
+
+    def _skip_quoted(self, quote: str) -> None:
+        """Through the end of a quote inside a substitution; double ones may hold escapes and further substitutions."""
+        if self._text.find(quote, self._at) < 0:
+            return
+        while self._at < len(self._text):
+            letter = self._take()
+            if letter == quote:
+                return
+            if letter == "\\" and quote == '"' and self._at < len(self._text):
+                self._take()
+            elif letter == "$" and quote == '"' and self._text.startswith("(", self._at) and self._depth < _DEEPEST:
+                self._depth += 1
+                self._enclosed("(")
+                self._depth -= 1
 
 
 def _variable(written: str, name: str, *, quoted: bool) -> Piece:

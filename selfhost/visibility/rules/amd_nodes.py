@@ -8,7 +8,7 @@ from selfhost.shapes.host import Host, Vendor
 from selfhost.shapes.workload import ContainerEngine, Form, Workload
 from selfhost.visibility.engine_size import world_size
 from selfhost.visibility.engines import engine_of_host
-from selfhost.visibility.images import vendor_of
+from selfhost.visibility.images import engine_of, vendor_of
 from selfhost.visibility.nodes import (
     KFD,
     by_other_means,
@@ -150,7 +150,7 @@ def ranks_may_not_reach_each_other(workload: Workload, host: Host | None) -> Ite
         return
     said = {option.replace(":", "=") for option in workload.security_opt}
     lacks = [] if "seccomp=unconfined" in said else ["seccomp=unconfined"]
-    lacks += [] if {"SYS_PTRACE", "CAP_SYS_PTRACE", "ALL"} & set(workload.cap_add) else ["SYS_PTRACE"]
+    lacks += [] if not lacks or {"SYS_PTRACE", "CAP_SYS_PTRACE", "ALL"} & set(workload.cap_add) else ["SYS_PTRACE"]
     if lacks:
         yield Found(
             title=f"{workload.label} runs {world_size(workload)} ranks on AMD without {' and '.join(lacks)}",
@@ -173,8 +173,10 @@ def host_path_instead_of_resource(workload: Workload, host: Host | None) -> Iter
         return
     amd = vendor_of(workload.image) is Vendor.AMD or any(mount.source.rstrip("/") == KFD for mount in paths)
     asked = any(resource.startswith("amd.com/") for resource in workload.pod.limits)
-    if not amd:
-        return
+    if any("=" in resource for resource in workload.pod.limits):
+        return  # for `podman kube play`, which has no scheduler: `podman.io/device=/dev/kfd: 1`
+    if not amd or (workload.pod.kind == "DaemonSet" and engine_of(workload) is None):
+        return  # a device plugin or an exporter looks after every card of its node
     yield Found(
         title=f"{workload.label} mounts {paths[0].source} from the node"
         + (" beside the card that the scheduler grants" if asked else " instead of asking the scheduler for a card"),

@@ -16,6 +16,7 @@ from selfhost.visibility.rule import Found, place, rule
 RECIPES = "https://github.com/vllm-project/recipes"
 _MODEL_FLAGS = ("--model", "--model-path")
 _KINDS = (("--reasoning-parser", "reasoning"), ("--tool-call-parser", "tool"))
+_PLUGINS = {"reasoning": "--reasoning-parser-plugin", "tool": "--tool-parser-plugin"}
 _BEFORE_QWEN3_PARSER = (0, 9)
 """vLLM's `qwen3` reasoning parser came with 0.9; until then its documentation named deepseek_r1 for Qwen3."""
 
@@ -157,10 +158,12 @@ def parser_is_unknown(workload: Workload, host: Host | None) -> Iterator[Found]:
     del host
     engine = engine_of(workload)
     names = parsers(engine) if engine else None
-    if names is None or any(word.startswith("--tool-parser-plugin") for word in workload.argv):
+    if names is None:
         return
     version = engine_version(workload.image)
     for flag, kind in _KINDS:
+        if value_of(workload.argv, (_PLUGINS[kind],)) is not None:
+            continue  # a file brings parsers of its own
         given = value_of(workload.argv, (flag,))
         if not given or "$" in given or given in _registered(names, kind):
             continue

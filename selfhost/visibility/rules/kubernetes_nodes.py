@@ -140,7 +140,9 @@ def driver_not_on_the_path(workload: Workload, host: Host | None) -> Iterator[Fo
         return
     is_vllm = engine_of(workload) == "vllm" and vendor_of(workload.image) is Vendor.NVIDIA
     version = engine_version(workload.image) if workload.image else None
-    if path is None and not is_vllm:
+    if path is None and (not is_vllm or "nvcr.io/" in workload.image):
+        return  # NVIDIA's own images name the folder, as vLLM's did before
+    if path is None and version is not None and version < GKE_BROKEN[0]:
         return
     certain = path is not None or (version is not None and GKE_BROKEN[0] <= version < GKE_BROKEN[1])
     yield Found(
