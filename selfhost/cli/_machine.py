@@ -6,7 +6,7 @@ from selfhost.cli._around import drivers, engines, limits
 from selfhost.core.columns import columns
 from selfhost.core.terminal import Terminal
 from selfhost.hosts.placement import refusal
-from selfhost.shapes.host import Accelerator, Fact, Host, Known, Support, Unknown
+from selfhost.shapes.host import Accelerator, Fact, Host, Known, Partitioning, Support, Unknown
 from selfhost.shapes.units import format_bytes
 
 _LABEL = 11
@@ -65,7 +65,7 @@ def _cards(host: Host, terminal: Terminal) -> list[str]:
 
 def _below(card: Accelerator) -> Iterator[str]:
     """Its slices and who else is on it."""
-    if card.partition_mode and not card.partitions:
+    if card.partition_mode and card.partitioning is not Partitioning.NONE and not card.partitions:
         yield f"{card.partitioning.value}: {card.partition_mode}"
     for part in card.partitions:
         size = f" · {format_bytes(part.memory.value)}" if isinstance(part.memory, Known) else ""

@@ -11,7 +11,7 @@ from selfhost.core.errors import EnvironmentMissing, InputError
 from selfhost.core.system import LocalSystem, System
 
 On = Annotated[
-    str | None,
+    list[str] | None,
     typer.Option(
         "--host", "--from", metavar="FILE|user@machine", help="A snapshot or another machine.", show_default=False
     ),
@@ -40,7 +40,7 @@ def command(
     at_work = invocation(context)
     if save is not None:
         _check(save)
-    seen = system = eyes(at_work, host=host, inside=inside)
+    seen = system = eyes(at_work, host=_only(host or []), inside=inside)
     if save is not None:
         from selfhost.core.recorder import Recorder
 
@@ -55,6 +55,18 @@ def command(
         at_work.console.note("  → selfhost doctor        what keeps a card from being used, and what to do")
     if save is not None:
         _save(at_work, seen, save)
+
+
+def _only(named: list[str]) -> str | None:
+    """One look is at one machine."""
+    if len(named) > 1:
+        raise InputError(
+            f"--host names {len(named)} machines: {', '.join(named)}",
+            why="--from is the same option, and one look is at one machine.",
+            fix=(f"name one:\nselfhost detect --host {named[0]}",),
+            id="CF095",
+        )
+    return named[0] if named else None
 
 
 def _check(path: Path) -> None:

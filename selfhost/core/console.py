@@ -184,9 +184,14 @@ class Console:
             text, *commands = clean(action).strip("\n").split("\n")
             text = _ELSEWHERE.get(run_on, "") + text
             yield _literals(_wrap(text, width=width, first="  → ", then="    "), terminal)
-            yield from (
-                f"      {terminal.paint('literal', command.strip())}" for command in commands if command.strip()
-            )
+            yield from (f"      {terminal.paint('literal', command)}" for command in _undented(commands))
+
+
+def _undented(commands: Sequence[str]) -> list[str]:
+    """Without the indent that all share: what a line of YAML stands below is kept."""
+    import textwrap  # at use, as below
+
+    return [line.rstrip() for line in textwrap.dedent("\n".join(commands)).split("\n") if line.strip()]
 
 
 def error_document(error: SelfhostError) -> dict[str, object]:

@@ -70,7 +70,7 @@ def patterns(names: Pseudonyms) -> Callable[[str], str]:
         if hidden != text:
             names.blot("secret")
         for pattern, name in _STEPS:
-            hidden = pattern.sub(functools.partial(_renamed, names, name), hidden)
+            hidden = pattern.sub(partial(_renamed, names, name), hidden)
         return hidden
 
     return replaced
@@ -128,7 +128,8 @@ def _ipv6(names: Pseudonyms, match: re.Match[str]) -> str:
     return names.of("ipv6 address", match[0]) if tells else match[0]
 
 
-_STEPS: Sequence[tuple[re.Pattern[str], Callable[[Pseudonyms, re.Match[str]], str]]] = (
+# The order counts: what an earlier one wrote is left alone by the later ones.
+_STEPS: Final[tuple[tuple[re.Pattern[str], Callable[[Pseudonyms, re.Match[str]], str]], ...]] = (
     (_KEY, _secret),
     (_PUBLIC_KEY, _secret),
     (_ENCODED, _secret),
@@ -172,30 +173,3 @@ def homes(text: str) -> Iterator[str]:
 
 def serials(text: str) -> Iterator[str]:
     yield from (match["value"] for match in _SERIAL.finditer(text))
-
-
-# The order counts: what an earlier one wrote is left alone by the later ones.
-_STEPS: Final[tuple[tuple[re.Pattern[str], Callable[[Pseudonyms, re.Match[str]], str]], ...]] = (
-    (_KEY, lambda names, match: _counted(names, match[0], BLOT)),
-    (_PUBLIC_KEY, lambda names, match: _counted(names, match[0], match[1] + BLOT)),
-    (_ENCODED, lambda names, match: _counted(names, match[0], match[1] + BLOT)),
-    (_ACCOUNT, lambda names, match: names.of("cloud account", match[0])),
-    (_EMAIL, _email),
-    (_BUILDER, lambda names, match: f"{user(names, match[1])}@{names.of('host', match[2])}"),
-    (_UUID, lambda names, match: match[0] if names.knows(match[0]) else names.uuid(match[0])),
-    (_LONG_ID, lambda names, match: match[0] if names.knows(match[0]) else names.of("id", match[0])),
-    (_ENGINE_ID, lambda names, match: names.of("engine id", match[0])),
-    (_MACHINE_ID, lambda names, match: names.of("id", match[0])[:32]),
-    (_MAC, lambda names, match: names.of("mac address", match[0].replace("-", ":"))),
-    (_NIC, lambda names, match: match[1] + names.of("mac address", match[2]).replace(":", "")),
-    (_SERIAL, _serial),
-    (_HOME, lambda names, match: match["before"] + user(names, match["name"])),
-    (_TARGET, _target),
-    (_SSID, lambda names, match: match[1] + names.of("wi-fi name", match[2].strip())),
-    (_VOLUME, lambda names, match: names.of("volume", match[1])),
-    (_IMAGE, _image),
-    (_URL_HOST, _url_host),
-    (_LAN_NAME, lambda names, match: names.of("host", match[0])),
-    (_IPV4, _ipv4),
-    (_IPV6, lambda names, match: _ipv6(names, match[0])),
-)

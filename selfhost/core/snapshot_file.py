@@ -1,4 +1,4 @@
-"""A snapshot on the disk: whole or not there, for its owner's eyes, and never over a file of another kind."""
+"""A snapshot on disk: redacted before it is written, whole or not at all, and never in place of something else."""
 
 import json
 from collections.abc import Mapping
@@ -9,36 +9,36 @@ from selfhost.core.errors import EnvironmentMissing, InputError
 from selfhost.core.files import write_atomic
 from selfhost.core.snapshot_form import SCHEMA
 
-_HEAD = 4096
 
-
-def check_place(path: Path) -> None:
-    """Raise InputError when something lies there that a snapshot must not replace. Asked before the long look."""
+def check_target(path: Path) -> None:
+    """Raises InputError when `path` is something that a snapshot must not replace."""
+    if not path.exists():
+        return
     try:
-        head = path.open(encoding="utf-8", errors="replace").read(_HEAD) if path.exists() else f'"{SCHEMA}"'
-    except OSError as error:
-        raise _unwritable(path, error) from error
-    if head.strip() and f'"{SCHEMA}"' not in head:
+        is_ours = path.is_file() and json.loads(path.read_text(encoding="utf-8")).get("schema") == SCHEMA
+    except (OSError, ValueError, AttributeError):
+        is_ours = False
+    if not is_ours:
         raise InputError(
-            f"{path} is no snapshot, so it is not overwritten",
-            why="Something else lies under that name.",
-            fix=("name another file:\nselfhost detect --save machine.json",),
-            id="CF044",
+            f"{path} exists and is no snapshot, so it is not overwritten",
+            fix=("name another file:\nselfhost detect --save snapshot.json",),
+            id="CF047",
         )
 
 
-def save(path: Path, snapshot: Mapping[str, Any]) -> None:
-    """0600: it is redacted, but whom it is shown to is its owner's choice. Raises EnvironmentMissing."""
+def save(path: Path, snapshot: Mapping[str, Any]) -> Mapping[str, int]:
+    """Write `snapshot` redacted, readable by its owner only. Returns how many of which kind were replaced."""
+    from selfhost.core.redaction import redacted
+
+    check_target(path)
+    clean, replaced = redacted(snapshot)
     try:
-        write_atomic(path, json.dumps(snapshot, indent=1, ensure_ascii=False) + "\n")
+        write_atomic(path, json.dumps(clean, indent=1, ensure_ascii=False) + "\n", mode=0o600)
     except OSError as error:
-        raise _unwritable(path, error) from error
-
-
-def _unwritable(path: Path, error: OSError) -> EnvironmentMissing:
-    return EnvironmentMissing(
-        f"the snapshot cannot be written to {path}",
-        why=f"{error.strerror or error}.",
-        fix=("name a place where you may write:\nselfhost detect --save ~/machine.json",),
-        id="CF045",
-    )
+        raise EnvironmentMissing(
+            f"{path} cannot be written",
+            why=f"{error.strerror or error}.",
+            fix=("name a file in a folder of yours:\nselfhost detect --save ~/snapshot.json",),
+            id="CF049",
+        ) from error
+    return replaced

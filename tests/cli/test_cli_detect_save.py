@@ -58,3 +58,9 @@ def test_a_container_that_nobody_knows_is_an_answer() -> None:
     refused = detect("--inside", "docker:selfhost-no-such-container")
     assert refused.returncode == 4
     assert "Traceback" not in refused.stderr
+
+
+def test_one_look_is_at_one_machine() -> None:
+    done = detect("--host", "a.json", "--from", "b.json")
+    assert done.returncode == 2
+    assert "error[CF095]: --host names 2 machines: a.json, b.json" in done.stderr

@@ -160,3 +160,9 @@ def test_of_a_machine_that_was_not_seen_nothing_is_claimed(tmp_path):
     assert "unknown cores" in done.stdout
     assert "the CPU's cores and memory are unknown" in done.stderr
     assert "can serve" not in done.stderr
+
+
+def test_a_whole_card_is_not_said_to_be_cut():
+    shown = detect("--from", str(SNAPSHOTS / "eight-h100.json")).stdout  # its cards say `MIG Mode: Disabled`
+    assert "Disabled" not in shown
+    assert len(re.findall(r"(?m)^ +\d+  NVIDIA H100 80GB HBM3 .* usable$", shown)) == 8

@@ -222,3 +222,12 @@ def test_columns_are_as_wide_as_their_widest_cell_on_screen():
 
 def test_no_rows_are_no_lines():
     assert columns([]) == []
+
+
+def test_lines_to_paste_keep_what_they_stand_below() -> None:
+    out = io.StringIO()
+    console = Console(io.StringIO(), out, {})
+    console.finding(
+        Finding(id="DV017", severity=Severity.WARNING, title="t", fix=("write:\n  deploy:\n    resources: 1\n",))
+    )
+    assert "\n      deploy:\n        resources: 1\n" in out.getvalue()

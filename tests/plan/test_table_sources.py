@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 PACKAGE = Path(__file__).parents[2] / "selfhost"
-TABLES = sorted(path for room in ("engines", "plan", "doctor", "visibility", "hosts") for path in (PACKAGE / room).rglob("*.toml"))
+TABLES = sorted(
+    path for room in ("engines", "plan", "doctor", "visibility", "hosts") for path in (PACKAGE / room).rglob("*.toml")
+)
 
 
 def rows(table: dict[str, Any]) -> Iterator[dict[str, Any]]:

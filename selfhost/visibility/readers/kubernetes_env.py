@@ -14,8 +14,8 @@ _REFERENCE = re.compile(r"\$\$|\$\((?P<name>[A-Za-z_][\w.-]*)\)")
 
 def environment(draft: Placed, container: Tree, namespace: str, found: Known) -> None:
     """Whole objects first, then single variables, of which the last wins."""
-    froms = container.at("envFrom")
-    for source in froms.elements() if froms is not None else ():
+    sources = container.at("envFrom")
+    for source in sources.elements() if sources is not None else ():
         _whole(draft, source, namespace, found)
     listed = container.at("env")
     for entry in listed.elements() if listed is not None else ():
