@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from selfhost.shapes.host import Fact, Host, Known, Vendor
+from selfhost.shapes.host import Fact, Host, Known, Unknown, Vendor
 from selfhost.shapes.surroundings import DriverStack, Engine, Surroundings
 from selfhost.shapes.units import format_bytes
 
@@ -58,6 +58,8 @@ def _engine(engine: Engine) -> str:
     notes += ["of the machine around this container"] if engine.sibling else []
     if isinstance(engine.answers, Known) and not engine.answers.value:
         notes.append("does not answer")
+    elif isinstance(engine.answers, Unknown):
+        notes.append(engine.answers.reason)
     else:
         ways = [_WAYS.get(way, way) for way in engine.injects]
         notes.append(f"hands in {', '.join(ways)}" if ways else "hands in nothing that was seen")

@@ -46,7 +46,7 @@ def command(
 
         seen = Recorder(system)
     folders = _own_folders(at_work) if isinstance(system, LocalSystem) else ()
-    found = detect(seen, disk_paths=("/", *folders), wide=True, containers=save is not None)
+    found = detect(seen, disk_paths=("/", *folders), wide=True, containers=save is not None, brief=save is None)
     if json:
         at_work.console.json(to_json(found))
     else:

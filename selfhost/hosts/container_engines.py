@@ -8,7 +8,7 @@ from typing import Any
 from selfhost.core.recorded import Recorded
 from selfhost.core.system import Completed, System
 from selfhost.hosts import engine_address
-from selfhost.hosts.engine_questions import TIMEOUT_S, Said, answered
+from selfhost.hosts.engine_questions import NAMED, TIMEOUT_S, Said, answered
 from selfhost.hosts.glance import exists, glance
 from selfhost.hosts.versions import numbers
 from selfhost.shapes.host import Fact, Known, Unknown
@@ -39,6 +39,8 @@ def read(system: System, said: Sequence[Said], *, containers: bool = False) -> t
 
 
 def _engine(system: System, said: Said) -> Engine:
+    if said.done.argv == NAMED and said.done.ok:
+        return Engine(kind=said.kind, version=said.version, answers=Unknown("not asked: there is no card to hand in"))
     if not said.info:
         return Engine(
             kind=said.kind,

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from selfhost.core.system import LocalSystem, System
 from selfhost.hosts import cpu, disks, memory, nesting, visible_env
-from selfhost.hosts.glance import glance, pairs
+from selfhost.hosts.glance import exists, glance, pairs
 from selfhost.hosts.pci import scan
 from selfhost.hosts.vendors import amd, intel, nvidia, other
 from selfhost.shapes.host import Accelerator, Host, Known, PciDevice, Support
@@ -21,11 +21,19 @@ VENDORS: tuple[Callable[[System, Sequence[PciDevice]], tuple[Accelerator, ...]],
 )
 
 
-def detect(system: System, *, disk_paths: Sequence[str] = ("/",), wide: bool = False, containers: bool = False) -> Host:
+def detect(
+    system: System,
+    *,
+    disk_paths: Sequence[str] = ("/",),
+    wide: bool = False,
+    containers: bool = False,
+    brief: bool = False,
+) -> Host:
     """Look at `system`. Nothing that is missing or refused raises: it becomes an Unknown with its reason.
 
     `wide` also fills `Host.surroundings` and `Host.links`: container engines, CDI, toolkits, drivers, kernel, cluster.
     `containers` asks the engines for every container as well; a snapshot's come without being asked for.
+    `brief` asks no more of an engine than its version where there is no card that it could hand in.
     """
     if not wide:
         return _narrow(system, disk_paths)
@@ -33,11 +41,19 @@ def detect(system: System, *, disk_paths: Sequence[str] = ("/",), wide: bool = F
 
     # The engines take as long as the vendors' tools, so all are asked at once.
     with ThreadPoolExecutor(1) as pool:
-        said = pool.submit(engine_questions.ask, system)
+        # podman takes a quarter of a second to tell all; with no card to hand in, its name and version are enough.
+        least = brief and isinstance(system, LocalSystem) and not _may_have_cards(system)
+        said = pool.submit(engine_questions.ask, system, brief=least)
         host = _narrow(system, disk_paths)
         cards = host.accelerators
         around = surroundings.read(system, cards, host.pci, said.result(), containers=containers)
     return dataclasses.replace(host, surroundings=around, links=surroundings.topology(system, cards))
+
+
+def _may_have_cards(system: System) -> bool:
+    return bool(scan(system)) or any(
+        exists(system, node) for node in ("/dev/dxg", "/dev/kfd", "/dev/nvidiactl", "/dev/nvmap")
+    )
 
 
 def _narrow(system: System, disk_paths: Sequence[str]) -> Host:

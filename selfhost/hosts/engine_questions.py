@@ -18,6 +18,7 @@ INFO: Mapping[str, tuple[str, ...]] = {
     "docker": ("docker", "info", "--format", "{{json .}}"),
     "podman": ("podman", "info", "--format", "json"),
 }
+NAMED = ("podman", "--version")
 VERSION: Mapping[str, tuple[str, ...]] = {
     "docker": ("docker", "version", "--format", "{{json .}}"),
     "podman": ("podman", "version", "--format", "json"),
@@ -34,11 +35,20 @@ class Said:
     version: str
 
 
-def ask(system: System) -> tuple[Said, ...]:
-    """Both at once. One whose program is not here is left out; nothing else is started for it."""
+def ask(system: System, *, brief: bool = False) -> tuple[Said, ...]:
+    """Both at once. One whose program is not here is left out; nothing else is started for it.
+
+    `brief`: of podman, which has no daemon that could be silent, only the version.
+    """
     with ThreadPoolExecutor(len(INFO)) as pool:
-        answers = pool.map(lambda kind: _asked(system, kind), INFO)
+        answers = pool.map(lambda kind: _named(system) if brief and kind == "podman" else _asked(system, kind), INFO)
         return tuple(answer for answer in answers if answer is not None)
+
+
+def _named(system: System) -> Said | None:
+    done = system.run(NAMED, timeout_s=TIMEOUT_S)
+    found = re.search(r"\d+(?:\.\d+)+", done.stdout)
+    return None if done.missing else Said("podman", done, {}, found[0] if found and done.ok else "")
 
 
 def _asked(system: System, kind: str) -> Said | None:
