@@ -52,4 +52,4 @@ def test_a_command_that_is_too_late_takes_its_children_along(tmp_path):
     assert done.stdout == "early\n"
     child = (tmp_path / "child").read_text().strip()
     state = LocalSystem().run(["ps", "-o", "stat=", "-p", child], timeout_s=5).stdout.strip()
-    assert state in ("", "Z")
+    assert state[:1] in ("", "Z")
