@@ -1,6 +1,7 @@
 """The fixes of findings as one script a machine: commented, run by nobody but the reader."""
 
 import re
+import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -48,7 +49,8 @@ def _script(where: RunOn, findings: Sequence[Finding]) -> Iterator[str]:
         for number, action in enumerate(finding.fix):
             text, *commands = action.split("\n")
             yield from _comment(f"→ {text}")
-            for command in (line.strip() for line in commands if line.strip()):
+            lines = textwrap.dedent("\n".join(commands)).split("\n")  # YAML keeps what it stands below
+            for command in (line.rstrip() for line in lines if line.strip()):
                 # The first way is the one to take; the others are there to choose from.
                 live = number == 0 and command not in done and runs(command) and where is not RunOn.WINDOWS
                 done.add(command)

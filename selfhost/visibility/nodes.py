@@ -14,11 +14,16 @@ _RUNTIME = {Vendor.NVIDIA: "nvidia", Vendor.AMD: "amd"}
 
 
 def handed_in(workload: Workload) -> Iterator[tuple[str, str]]:
-    """Host path below /dev, and the key of its spot."""
+    """Host path below /dev, and the key of its spot.
+
+    A bind mount brings a node, not the right to open it: Docker's device rules refuse it. Engines without such rules
+    (rootless Podman) let it through.
+    """
     yield from ((device.source.rstrip("/"), device.key) for device in workload.devices)
-    for mount in workload.mounts:
-        if mount.source.startswith("/dev"):
-            yield mount.source.rstrip("/"), mount.key
+    if workload.container_engine is not ContainerEngine.DOCKER:
+        for mount in workload.mounts:
+            if mount.source.startswith("/dev"):
+                yield mount.source.rstrip("/"), mount.key
 
 
 def key_of(workload: Workload, path: str) -> str:

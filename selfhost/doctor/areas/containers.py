@@ -16,6 +16,10 @@ _WAYS: Final = {
 }
 
 
+_NO_SOCKET = "Layer: container engine. Its socket belongs to a group that this process is not in."
+_NO_DAEMON = "Layer: container engine. Podman has no daemon: it is this user, here, who may not start containers."
+
+
 @area("containers", order=30)
 def containers(seen: Seen) -> None:
     around = seen.host.surroundings
@@ -58,9 +62,11 @@ def _silent(engine: Engine) -> Iterator[Finding]:
             title=f"{engine.kind} does not let this user in",
             place=Place(object=engine.kind),
             evidence=reason.partition(";")[0],
-            why="Layer: container engine. Its socket belongs to a group that this process is not in.",
+            why=_NO_SOCKET if engine.kind == "docker" else _NO_DAEMON,
             fix=(
-                f'join its group (it may do all that root may), log in again:\nsudo usermod -aG {engine.kind} "$USER"',
+                'join its group (it may do all that root may), log in again:\nsudo usermod -aG docker "$USER"'
+                if engine.kind == "docker"
+                else "see what it lacks for this user (subordinate ids, a runtime folder, nesting):\npodman info",
             ),
             source="https://docs.docker.com/engine/install/linux-postinstall/",
         )
