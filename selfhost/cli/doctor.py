@@ -22,7 +22,9 @@ _INSPECT_TIMEOUT_S: Final = 5.0
 
 On = Annotated[
     str | None,
-    typer.Option("--host", metavar="FILE|user@machine", help="Another machine than this one.", show_default=False),
+    typer.Option(
+        "--host", "--from", metavar="FILE|user@machine", help="Another machine than this one.", show_default=False
+    ),
 ]
 Inside = Annotated[
     str | None,

@@ -22,7 +22,11 @@ Targets = Annotated[
 On = Annotated[
     str | None,
     typer.Option(
-        "--host", metavar="FILE|user@machine", help="The machine the files are meant for.", show_default=False
+        "--host",
+        "--from",
+        metavar="FILE|user@machine",
+        help="The machine the files are meant for.",
+        show_default=False,
     ),
 ]
 AsFormat = Annotated[Format, typer.Option("--format", help="How findings are written.")]
