@@ -30,7 +30,7 @@ def main() -> int:
 
     host = facts(asked.out)
     cards = [card for card in host.get("accelerators", []) if card["vendor"] == "nvidia"]
-    results: list[verdicts.Verdict] = [verdicts.cards_found(cards)]
+    results: list[verdicts.Verdict] = [verdicts.detect_answered(host), verdicts.cards_found(cards)]
     if cards:
         results += measured(asked, cards)
     report = {
@@ -41,7 +41,7 @@ def main() -> int:
     (asked.out / "check.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
     for result in results:
         print(f"{result.state:8} {result.title}: {result.seen}")
-    return 1 if not report["ok"] else 3 if not any(result.state == "good" for result in results) else 0
+    return 1 if not report["ok"] else 3 if not cards else 0
 
 
 def facts(out: Path) -> dict[str, Any]:

@@ -27,6 +27,13 @@ class Verdict:
         return {"title": self.title, "state": self.state, "seen": self.seen}
 
 
+def detect_answered(host: Mapping[str, Any]) -> Verdict:
+    ok = host.get("schema") == "selfhost.host/1"
+    return Verdict(
+        "selfhost detect", "good" if ok else "bad", "answered" if ok else str(host.get("error", "no answer"))
+    )
+
+
 def cards_found(cards: Sequence[Mapping[str, Any]]) -> Verdict:
     title = "NVIDIA cards"
     if not cards:

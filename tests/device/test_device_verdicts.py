@@ -117,6 +117,11 @@ def test_torch_and_selfhost_must_see_the_same_cards() -> None:
     assert verdicts.same_view(torch(), [ours(memory_total_bytes={"value": 80_000_000_000, "how": ""})]).state == "bad"
 
 
+def test_a_detect_that_fails_is_bad_not_a_machine_without_cards() -> None:
+    assert verdicts.detect_answered({"schema": "selfhost.host/1"}).state == "good"
+    assert verdicts.detect_answered({"schema": "selfhost.error/1", "error": {"what": "x"}}).state == "bad"
+
+
 def test_without_a_card_nothing_is_shown() -> None:
     assert verdicts.cards_found([]).state == "unknown"
     assert verdicts.cards_found([ours()]).state == "good"
