@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from selfhost.core.marks import mark
 from selfhost.doctor.look import Look
+from selfhost.hosts import layers
 from selfhost.shapes.finding import Finding, RunOn
 from selfhost.shapes.host import Accelerator, Host, Support
 
@@ -51,7 +52,7 @@ class Seen:
 
 Examine = Callable[[Seen], None]
 
-CONTAINERS = ("docker", "podman", "lxc", "nspawn", "container", "containerd", "crio", "apptainer", "enroot", "kind")
+CONTAINERS = (*layers.CONTAINERS, "apptainer", "enroot")
 
 
 def area(id: str, *, order: int) -> Callable[[Examine], Examine]:

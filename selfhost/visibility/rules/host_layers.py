@@ -2,23 +2,11 @@
 
 from collections.abc import Iterator
 
+from selfhost.hosts.layers import CONTAINERS
 from selfhost.shapes.finding import RunOn
 from selfhost.shapes.host import Accelerator, Host, Known, Vendor
 from selfhost.shapes.surroundings import DriverStack, Surroundings
 
-_CONTAINERS = (
-    "docker",
-    "podman",
-    "pod",
-    "containerd",
-    "cri-o",
-    "kind",
-    "k3d",
-    "minikube",
-    "lxc",
-    "nspawn",
-    "container",
-)
 _NO_RULES = Surroundings()
 
 
@@ -39,7 +27,7 @@ def machine(host: Host) -> RunOn:
 
 
 def in_container(host: Host) -> bool:
-    return any(label in _CONTAINERS for label in layers(host))
+    return any(label in CONTAINERS or label == "pod" for label in layers(host))
 
 
 def of(host: Host, vendor: Vendor) -> tuple[Accelerator, ...]:
