@@ -1,7 +1,7 @@
 """`selfhost detect`: what this machine offers, and how that is known."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -9,6 +9,9 @@ from selfhost.cli._context import Invocation, invocation
 from selfhost.cli._options import Json
 from selfhost.core.errors import EnvironmentMissing, InputError
 from selfhost.core.system import LocalSystem, System
+
+if TYPE_CHECKING:
+    from selfhost.core.recorder import Recorder
 
 On = Annotated[
     list[str] | None,
@@ -39,22 +42,22 @@ def command(
 
     at_work = invocation(context)
     if save is not None:
-        _check(save)
-    seen = system = eyes(at_work, host=_only(host or []), inside=inside)
-    if save is not None:
-        from selfhost.core.recorder import Recorder
+        from selfhost.core.snapshot_file import check_target
 
-        seen = Recorder(system)
+        check_target(save)  # before anything is looked at: a look at a machine far away takes time
+    system = eyes(at_work, host=_only(host or []), inside=inside)
+    recorder = _recorder(system) if save is not None else None
     folders = _own_folders(at_work) if isinstance(system, LocalSystem) else ()
-    found = detect(seen, disk_paths=("/", *folders), wide=True, containers=save is not None, brief=save is None)
+    saved = save is not None
+    found = detect(recorder or system, disk_paths=("/", *folders), wide=True, containers=saved, brief=not saved)
     if json:
         at_work.console.json(to_json(found))
     else:
         at_work.console.result("\n".join(lines(found, at_work.console.out)))
         at_work.console.note(f"\n{summary(found)}")
         at_work.console.note("  → selfhost doctor        what keeps a card from being used, and what to do")
-    if save is not None:
-        _save(at_work, seen, save)
+    if save is not None and recorder is not None:
+        _save(at_work, recorder, save)
 
 
 def _only(named: list[str]) -> str | None:
@@ -69,20 +72,16 @@ def _only(named: list[str]) -> str | None:
     return named[0] if named else None
 
 
-def _check(path: Path) -> None:
-    """Before anything is looked at: a look at a machine far away takes time."""
-    from selfhost.core.snapshot_file import check_target
-
-    check_target(path)
-
-
-def _save(at_work: Invocation, seen: System, path: Path) -> None:
+def _recorder(system: System) -> "Recorder":
     from selfhost.core.recorder import Recorder
+
+    return Recorder(system)
+
+
+def _save(at_work: Invocation, recorder: "Recorder", path: Path) -> None:
     from selfhost.core.snapshot_file import save
 
-    if not isinstance(seen, Recorder):
-        raise InputError("there is nothing to save")
-    counts = save(path, seen.snapshot())
+    counts = save(path, recorder.snapshot())
     replaced = ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items())) or "nothing"
     at_work.console.note(f"\nsaved {path}; replaced: {replaced}")
     at_work.console.note(f"  → selfhost doctor --host {path}        on any machine")

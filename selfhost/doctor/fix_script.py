@@ -63,7 +63,5 @@ def runs(command: str) -> bool:
 
 
 def _comment(text: str) -> Iterator[str]:
-    import textwrap  # at use: only a script needs it
-
     for line in text.splitlines():
         yield from (f"# {part}" for part in textwrap.wrap(line, 100, break_long_words=False) or [""])

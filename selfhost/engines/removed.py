@@ -1,6 +1,5 @@
 """Flags, values and variables that an engine has dropped, and since which version. Pure."""
 
-import re
 from dataclasses import dataclass
 from functools import cache
 
@@ -28,9 +27,3 @@ def removed(engine: str) -> tuple[Removed, ...]:
         for row in rows
         if row["engine"] == engine
     )
-
-
-def numbers(version: str) -> tuple[int, ...]:
-    """`v0.33.0rc1` as (0, 33, 0): what comes before a suffix, in numbers that compare."""
-    found = re.match(r"v?(\d+(?:\.\d+)*)", version)
-    return tuple(int(part) for part in found[1].split(".")) if found else ()

@@ -2,16 +2,17 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from selfhost.core.system import System
+if TYPE_CHECKING:  # rules read nodes with these functions too, and know no System
+    from selfhost.core.system import System
 
 Object = dict[str, object]
 _PREFIXES = ("nvidia.com/", "amd.com/", "gpu.intel.com/")
 _NOT_CARDS = ("_monitoring", "/monitoring", "/millicores", "/memory.max", "/tiles", "nvidia.com/gpumem", "gpucores")
 
 
-def read(system: System) -> tuple[tuple[Object, ...], tuple[Object, ...]]:
+def read(system: "System") -> tuple[tuple[Object, ...], tuple[Object, ...]]:
     """Nodes, and everything else. Only a snapshot holds them: no cluster is asked unbidden."""
     held = _flat(getattr(system, "kubernetes", ()))
     nodes = tuple(one for one in held if one.get("kind") == "Node")

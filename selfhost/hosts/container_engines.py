@@ -7,10 +7,10 @@ from typing import Any
 
 from selfhost.core.recorded import Recorded
 from selfhost.core.system import Completed, System
+from selfhost.core.versions import numbers
 from selfhost.hosts import engine_address
 from selfhost.hosts.engine_questions import NAMED, TIMEOUT_S, Said, answered
 from selfhost.hosts.glance import exists, glance
-from selfhost.hosts.versions import numbers
 from selfhost.shapes.host import Fact, Known, Unknown
 from selfhost.shapes.surroundings import Engine
 

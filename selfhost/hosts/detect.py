@@ -36,28 +36,28 @@ def detect(
     `brief` asks no more of an engine than its version where there is no card that it could hand in.
     """
     if not wide:
-        return _narrow(system, disk_paths)
+        return _narrow(system, disk_paths, scan(system))
     from selfhost.hosts import engine_questions, surroundings  # at use: `up` and `plan` need neither
 
     # The engines take as long as the vendors' tools, so all are asked at once.
     with ThreadPoolExecutor(1) as pool:
         # podman takes a quarter of a second to tell all; with no card to hand in, its name and version are enough.
-        least = brief and isinstance(system, LocalSystem) and not _may_have_cards(system)
+        functions = scan(system)
+        least = brief and isinstance(system, LocalSystem) and not _may_have_cards(system, functions)
         said = pool.submit(engine_questions.ask, system, brief=least)
-        host = _narrow(system, disk_paths)
+        host = _narrow(system, disk_paths, functions)
         cards = host.accelerators
         around = surroundings.read(system, cards, host.pci, said.result(), containers=containers)
     return dataclasses.replace(host, surroundings=around, links=surroundings.topology(system, cards))
 
 
-def _may_have_cards(system: System) -> bool:
-    return bool(scan(system)) or any(
+def _may_have_cards(system: System, functions: Sequence[PciDevice]) -> bool:
+    return bool(functions) or any(
         exists(system, node) for node in ("/dev/dxg", "/dev/kfd", "/dev/nvidiactl", "/dev/nvmap")
     )
 
 
-def _narrow(system: System, disk_paths: Sequence[str]) -> Host:
-    functions = scan(system)
+def _narrow(system: System, disk_paths: Sequence[str], functions: tuple[PciDevice, ...]) -> Host:
     cards = tuple(card for read in VENDORS for card in read(system, functions))
     return Host(
         os=_os(system),

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from selfhost.core.system import System
+from selfhost.core.versions import numbers
 from selfhost.hosts.glance import exists
-from selfhost.hosts.versions import numbers
 from selfhost.shapes.host import Known
 from selfhost.shapes.surroundings import CdiSpec, Engine
 

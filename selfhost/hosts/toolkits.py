@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 from selfhost.core.table import read_table
-from selfhost.hosts.versions import numbers
+from selfhost.core.versions import numbers
 from selfhost.shapes.fact import Vendor
 
 

@@ -11,15 +11,13 @@ from typing import Final
 from selfhost.shapes.host import Accelerator, Host, Known, Partitioning, Vendor
 from selfhost.shapes.workload import DeviceRequest, EnvSource, Form, Workload
 from selfhost.visibility.images import known, vendor_of
-from selfhost.visibility.nodes import cards, handed_in, render_nodes, whole_dri
+from selfhost.visibility.nodes import CDI_KIND, RESOURCE_PREFIX, cards, handed_in, render_nodes, whole_dri
 
 _NODE: Final = re.compile(r"/dev/nvidia(\d+)\Z")
 _MIG: Final = re.compile(r"(?:MIG-.+|mig\d+:\d+|\d+:\d+)\Z")
 _GRES: Final = re.compile(
     r"(?:gres/)?(?:gpu(?:[:=][A-Za-z][\w.-]*)?(?:[:=](?P<typed>\d+))?|(?:[A-Za-z][\w.-]*:)?(?P<plain>\d+))\Z"
 )
-_PREFIX: Final = {Vendor.NVIDIA: "nvidia.com/", Vendor.AMD: "amd.com/", Vendor.INTEL: "gpu.intel.com/"}
-_CDI: Final = {Vendor.NVIDIA: ("nvidia.com/gpu",), Vendor.AMD: ("amd.com/gpu",), Vendor.INTEL: ("intel.com/gpu",)}
 _GRANTING_ENV: Final = {Vendor.NVIDIA: "NVIDIA_VISIBLE_DEVICES", Vendor.AMD: "AMD_VISIBLE_DEVICES"}
 _DRIVERS: Final = {
     Vendor.NVIDIA: ("", "nvidia", "nvidia.cdi", "nvidia.runtime-hook"),
@@ -64,7 +62,7 @@ def granted(workload: Workload, host: Host | None, vendor: Vendor) -> Grant | No
 
 def any_grant(workload: Workload, host: Host | None) -> Grant | None:
     """Of whichever vendor the text names."""
-    return next((found for vendor in _PREFIX if (found := granted(workload, host, vendor))), None)
+    return next((found for vendor in RESOURCE_PREFIX if (found := granted(workload, host, vendor))), None)
 
 
 def resources(workload: Workload, vendor: Vendor) -> dict[str, str]:
@@ -72,7 +70,7 @@ def resources(workload: Workload, vendor: Vendor) -> dict[str, str]:
     if workload.pod is None:
         return {}
     asked = {**workload.pod.requests, **workload.pod.limits}
-    prefix = _PREFIX[vendor]
+    prefix = RESOURCE_PREFIX[vendor]
     return {
         name: amount
         for name, amount in asked.items()
@@ -84,13 +82,13 @@ def asks_scheduler(workload: Workload) -> bool:
     """Whether a pod's container asks for any card, by a resource or a claim."""
     if workload.pod is None:
         return False
-    asked = (amount for vendor in _PREFIX for amount in resources(workload, vendor).values())
+    asked = (amount for vendor in RESOURCE_PREFIX for amount in resources(workload, vendor).values())
     return bool(workload.pod.claims) or any(amount.strip() not in ("0", "") for amount in asked)
 
 
 def _resources(workload: Workload, host: Host | None, vendor: Vendor) -> Grant | None:
     asked = resources(workload, vendor)
-    named = [name for name in asked if name.partition("=")[0] in _CDI[vendor] and "=" in name]
+    named = [name for name in asked if name.partition("=")[0] == CDI_KIND[vendor] and "=" in name]
     if named:  # Podman reads a pod's limits as CDI names: `nvidia.com/gpu=all: 1`
         ids = tuple(name.partition("=")[2] for name in named)
         return _named(ids, vendor, host, by="CDI", key=f"limits.{named[0]}")
@@ -149,7 +147,7 @@ def _requests(workload: Workload, host: Host | None, vendor: Vendor) -> Grant | 
         by = f"`{request.spelling}`" if request.spelling in ("deploy", "gpus") else request.spelling or "--gpus"
         if request.driver == "cdi":
             names = [text.partition("=") for text in request.ids]
-            ids = tuple(name for kind, equals, name in names if equals and kind in _CDI[vendor])
+            ids = tuple(name for kind, equals, name in names if equals and kind == CDI_KIND[vendor])
             if ids:
                 return _named(ids, vendor, host, by="CDI", key=key)
         elif is_for(request, vendor, host) and not any("$" in text for text in request.ids):
@@ -165,7 +163,7 @@ def _requests(workload: Workload, host: Host | None, vendor: Vendor) -> Grant | 
 
 
 def _cdi(workload: Workload, host: Host | None, vendor: Vendor) -> Grant | None:
-    found = [name for name in workload.cdi if name.kind in _CDI[vendor]]
+    found = [name for name in workload.cdi if name.kind == CDI_KIND[vendor]]
     if not found or any("$" in name.name for name in found):
         return None
     return _named(tuple(name.name for name in found), vendor, host, by="CDI", key=found[0].key or "cdi.0")

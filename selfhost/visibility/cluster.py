@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import cast
 
+from selfhost.hosts import cluster
 from selfhost.shapes.host import Host
 from selfhost.shapes.workload import Toleration, Workload
 
@@ -22,12 +23,9 @@ def texts(value: object) -> dict[str, str]:
     return {str(key): str(each) for key, each in value.items()} if isinstance(value, Mapping) else {}
 
 
-def name_of(thing: Json) -> str:
-    return str(at(thing, "metadata", "name") or "")
-
-
-def labels(node: Json) -> dict[str, str]:
-    return texts(at(node, "metadata", "labels"))
+def allocatable(node: Json) -> dict[str, str]:
+    """What may be asked for on a node, the amounts as they are written."""
+    return texts(at(node, "status", "allocatable"))
 
 
 def amount(node: Json, resource: str) -> int:
@@ -37,7 +35,7 @@ def amount(node: Json, resource: str) -> int:
 
 
 def resources_of(node: Json) -> dict[str, int]:
-    return {name: amount(node, name) for name in texts(at(node, "status", "allocatable"))}
+    return {name: amount(node, name) for name in allocatable(node)}
 
 
 def known(host: Host | None) -> bool:
@@ -62,8 +60,8 @@ def fitting(workload: Workload, host: Host | None) -> tuple[Json, ...]:
     return tuple(
         node
         for node in nodes(host)
-        if all(labels(node).get(key) == value for key, value in pod.node_selector.items())
-        and (not pod.node_name or name_of(node) == pod.node_name)
+        if all(cluster.labels(node).get(key) == value for key, value in pod.node_selector.items())
+        and (not pod.node_name or cluster.name(node) == pod.node_name)
     )
 
 
@@ -74,8 +72,7 @@ def offering(workload: Workload, host: Host | None, resource: str) -> tuple[Json
 
 def taints(node: Json) -> Iterator[tuple[str, str, str]]:
     """Key, value and effect of those that keep a pod away for good; the kubelet's own come and go."""
-    found = at(node, "spec", "taints")
-    for taint in found if isinstance(found, list | tuple) else ():
+    for taint in cluster.taints(node):
         key, effect = str(at(taint, "key") or ""), str(at(taint, "effect") or "")
         if effect in _BLOCKING and not key.startswith(("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")):
             yield key, str(at(taint, "value") or ""), effect

@@ -3,13 +3,13 @@
 import re
 from collections.abc import Iterator
 
-from selfhost.shapes.host import Accelerator, Host, Vendor
+from selfhost.shapes.host import Accelerator, Host, Known, Vendor
 from selfhost.shapes.workload import ContainerEngine, Form, Workload
 
 KFD = "/dev/kfd"
 _RENDER = re.compile(r"/dev/dri/renderD\d+\Z")
-_RESOURCE = {Vendor.NVIDIA: "nvidia.com/", Vendor.AMD: "amd.com/", Vendor.INTEL: "gpu.intel.com/"}
-_CDI = {Vendor.NVIDIA: "nvidia.com/gpu", Vendor.AMD: "amd.com/gpu", Vendor.INTEL: "intel.com/gpu"}
+RESOURCE_PREFIX = {Vendor.NVIDIA: "nvidia.com/", Vendor.AMD: "amd.com/", Vendor.INTEL: "gpu.intel.com/"}
+CDI_KIND = {Vendor.NVIDIA: "nvidia.com/gpu", Vendor.AMD: "amd.com/gpu", Vendor.INTEL: "intel.com/gpu"}
 _RUNTIME = {Vendor.NVIDIA: "nvidia", Vendor.AMD: "amd"}
 
 
@@ -50,10 +50,10 @@ def by_other_means(workload: Workload, vendor: Vendor) -> bool:
     asked = {**workload.pod.limits, **workload.pod.requests} if workload.pod else {}
     return (
         workload.privileged
-        or any(name.kind == _CDI[vendor] for name in workload.cdi)
+        or any(name.kind == CDI_KIND[vendor] for name in workload.cdi)
         or workload.runtime == _RUNTIME.get(vendor, "-")
         or bool(workload.requests)
-        or any(resource.startswith(_RESOURCE[vendor]) for resource in asked)
+        or any(resource.startswith(RESOURCE_PREFIX[vendor]) for resource in asked)
         or bool(workload.pod and workload.pod.claims)
     )
 
@@ -77,6 +77,6 @@ def rootless(workload: Workload, host: Host | None) -> bool | None:
     said = {
         engine.rootless.value
         for engine in host.surroundings.engines
-        if engine.kind == kind and hasattr(engine.rootless, "value")
+        if engine.kind == kind and isinstance(engine.rootless, Known)
     }
     return said.pop() if len(said) == 1 else None

@@ -5,10 +5,10 @@ from pathlib import Path
 from selfhost.core.recorded import Recorded
 from selfhost.core.system import LocalSystem
 from selfhost.hosts import amd_tools
-from selfhost.hosts.detect import detect
 from selfhost.hosts.vendors import amd
-from selfhost.shapes.host import Accelerator, Fact, Known, Partitioning, Support, Unknown
+from selfhost.shapes.host import Fact, Known, Partitioning, Support, Unknown
 from selfhost.shapes.surroundings import DriverStack
+from tests.fakes.seen import cards, only
 from tests.hosts.fixture_machines import FIXTURES, kfd, machine, recorded, said, tree
 
 GIB = 2**30
@@ -17,15 +17,6 @@ MIB = 2**20
 
 def value(fact: Fact[object]) -> object:
     return fact.value if isinstance(fact, Known) else "unknown"
-
-
-def cards(of: Recorded) -> tuple[Accelerator, ...]:
-    return detect(of).accelerators
-
-
-def only(of: Recorded) -> Accelerator:
-    (card,) = cards(of)
-    return card
 
 
 def stack(of: Recorded) -> DriverStack:

@@ -3,13 +3,12 @@
 import json
 from pathlib import Path
 
-from selfhost.core.recorded import Recorded
 from selfhost.core.system import LocalSystem
 from selfhost.hosts import intel_tools
-from selfhost.hosts.detect import detect
 from selfhost.hosts.vendors import intel
 from selfhost.hosts.xpu_smi import parse_clinfo, parse_sycl
-from selfhost.shapes.host import Accelerator, Fact, Known, Partitioning, Support, Unknown
+from selfhost.shapes.host import Fact, Known, Partitioning, Support, Unknown
+from tests.fakes.seen import cards, only
 from tests.hosts.fixture_machines import FIXTURES, machine, recorded, said, tree
 
 PAIR = "intel/xpu-smi-discovery.list-then-device.json"
@@ -17,15 +16,6 @@ PAIR = "intel/xpu-smi-discovery.list-then-device.json"
 
 def value(fact: Fact[object]) -> object:
     return fact.value if isinstance(fact, Known) else "unknown"
-
-
-def cards(of: Recorded) -> tuple[Accelerator, ...]:
-    return detect(of).accelerators
-
-
-def only(of: Recorded) -> Accelerator:
-    (card,) = cards(of)
-    return card
 
 
 def on_bus(address: str, device: str, **files: str) -> dict[str, str]:

@@ -11,17 +11,13 @@ from selfhost.hosts.detect import detect
 from selfhost.hosts.nvidia_failure import meaning
 from selfhost.hosts.nvidia_reading import Reading, Slice, clique, join
 from selfhost.hosts.vendors import nvidia
-from selfhost.shapes.host import Accelerator, Known, Partitioning, Tenant, Unknown
+from selfhost.shapes.host import Known, Partitioning, Tenant, Unknown
 from tests.fakes.nvidia_machines import machine, nodes, output, smi
+from tests.fakes.seen import only
 
 MIB = 2**20
 QUERY = ("--query-gpu=index,name,uuid,pci.bus_id,memory.total", "--format=csv,noheader,nounits")
 TWO = {"0000:01:00.0": "2684", "0000:02:00.0": "2684"}
-
-
-def only(of: Recorded) -> Accelerator:
-    (card,) = detect(of).accelerators
-    return card
 
 
 class Watched(Recorded):

@@ -8,22 +8,14 @@ import pytest
 from selfhost.core.recorded import Recorded
 from selfhost.hosts.detect import detect
 from selfhost.hosts.vendors import nvidia
-from selfhost.shapes.host import Accelerator, Fact, Known, Partitioning, Support, Unknown
+from selfhost.shapes.host import Fact, Known, Partitioning, Support, Unknown
 from selfhost.shapes.surroundings import DriverStack
 from tests.fakes.nvidia_machines import OUTPUTS, failed, machine, nodes, output, smi
+from tests.fakes.seen import cards, only
 
 MIB = 2**20
 WSL = "5.15.146.1-microsoft-standard-WSL2\n"
 VOID = {"/dev/nvidiactl": {"type": "c"}}
-
-
-def cards(of: Recorded) -> tuple[Accelerator, ...]:
-    return detect(of).accelerators
-
-
-def only(of: Recorded) -> Accelerator:
-    (card,) = cards(of)
-    return card
 
 
 def stack(of: Recorded) -> DriverStack:

@@ -14,9 +14,10 @@ from selfhost.hosts.detect import detect
 from selfhost.hosts.nvidia_failure import lost_cards, meaning
 from selfhost.hosts.nvidia_topology import pairs
 from selfhost.hosts.vendors import nvidia
-from selfhost.shapes.host import Accelerator, Fact, Known, Support, Unknown
+from selfhost.shapes.host import Fact, Known, Support, Unknown
 from selfhost.shapes.surroundings import DriverStack
 from tests.fakes.nvidia_machines import DRIVER_580, machine, nodes, output, smi
+from tests.fakes.seen import cards, only
 
 MIB = 2**20
 KINDS = re.compile(r"NV\d{1,3}|PIX|PXB|PHB|NODE|SYS")
@@ -35,15 +36,6 @@ WSL = {"/proc/sys/kernel/osrelease": "5.15.146.1-microsoft-standard-WSL2\n"}
 DXG = {"/dev/dxg": {"type": "c", "major": 10, "minor": 63}}
 QUERY = ("--query-gpu=index,name,uuid,pci.bus_id,memory.total", "--format=csv,noheader,nounits")
 THREE = {"0000:01:00.0": "2684", "0000:02:00.0": "2684", "0000:03:00.0": "2684"}
-
-
-def cards(of: Recorded) -> tuple[Accelerator, ...]:
-    return detect(of).accelerators
-
-
-def only(of: Recorded) -> Accelerator:
-    (card,) = cards(of)
-    return card
 
 
 def stack(of: Recorded) -> DriverStack:

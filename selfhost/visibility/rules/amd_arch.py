@@ -7,6 +7,7 @@ from selfhost.shapes.finding import Severity
 from selfhost.shapes.host import Accelerator, Host, Known, Partitioning, Vendor
 from selfhost.shapes.workload import Form, Workload
 from selfhost.visibility.allocation import granted
+from selfhost.visibility.cluster import allocatable
 from selfhost.visibility.engine_size import value_of
 from selfhost.visibility.images import image_archs, vendor_of
 from selfhost.visibility.nodes import cards, in_a_container, key_of, render_nodes
@@ -149,8 +150,8 @@ def partitions_have_their_own_resource(workload: Workload, host: Host | None) ->
     offered = [
         resource
         for node in host.surroundings.nodes
-        for resource, count in _allocatable(node).items()
-        if resource.startswith("amd.com/") and str(count) != "0"
+        for resource, count in allocatable(node).items()
+        if resource.startswith("amd.com/") and count != "0"
     ]
     parts = sorted({resource for resource in offered if re.fullmatch(r"amd\.com/[a-z]+_nps\d", resource)})
     if parts and "amd.com/gpu" not in offered:
@@ -162,12 +163,6 @@ def partitions_have_their_own_resource(workload: Workload, host: Host | None) ->
             "there, so the pod stays Pending.",
             fix=(f"ask for the partition:\nresources: {{limits: {{{parts[0]}: 1}}}}",),
         )
-
-
-def _allocatable(node: dict[str, object]) -> dict[str, object]:
-    status = node.get("status")
-    found = status.get("allocatable") if isinstance(status, dict) else None
-    return dict(found) if isinstance(found, dict) else {}
 
 
 @rule("DV053", Severity.WARNING, source="https://github.com/ROCm/amdsmi/issues/100")

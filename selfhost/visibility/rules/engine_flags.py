@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
+from selfhost.core.versions import numbers
 from selfhost.engines.parsers import Parsers, parsers
-from selfhost.engines.removed import Removed, numbers, removed
+from selfhost.engines.removed import Removed, removed
 from selfhost.models.families import family_of
 from selfhost.shapes.finding import Severity
 from selfhost.shapes.host import Host

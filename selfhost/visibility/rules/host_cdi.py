@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Final
 
-from selfhost.hosts.versions import numbers
+from selfhost.core.versions import numbers
 from selfhost.shapes.finding import Place, Severity
 from selfhost.shapes.host import Host, Known
 from selfhost.shapes.surroundings import CdiSpec, Engine

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from selfhost.hosts.versions import numbers
+from selfhost.core.versions import numbers
 from selfhost.shapes.finding import Place, RunOn, Severity
 from selfhost.shapes.host import Host, Known, Vendor
 from selfhost.visibility.rule import Found, host_rule

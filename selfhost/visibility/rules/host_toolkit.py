@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Final
 
+from selfhost.core.versions import numbers
 from selfhost.hosts.toolkits import Window, windows
-from selfhost.hosts.versions import numbers
 from selfhost.shapes.finding import Place, RunOn, Severity
 from selfhost.shapes.host import Host, Known, Vendor
 from selfhost.shapes.surroundings import Engine, Toolkit

@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from selfhost.shapes.finding import RunOn, Severity
 from selfhost.shapes.host import Host, Known, Partitioning, Vendor
 from selfhost.shapes.workload import Workload
+from selfhost.visibility.cluster import Json, allocatable, at, nodes, objects
 from selfhost.visibility.engine_size import world_size
 from selfhost.visibility.images import engine_version, vendor_of
 from selfhost.visibility.nodes import by_other_means, cards, handed_in, has, in_a_container, render_nodes, whole_dri
@@ -59,13 +59,7 @@ def no_names_by_path(workload: Workload, host: Host | None) -> Iterator[Found]:
 
 def _offered(host: Host) -> Mapping[str, str]:
     """What the nodes of the cluster can hand out, by name."""
-    found: dict[str, str] = {}
-    for node in host.surroundings.nodes if host.surroundings else ():
-        status: Any = node.get("status", {})
-        for resource, count in (status.get("allocatable", {}) if isinstance(status, dict) else {}).items():
-            if str(count) != "0":
-                found[str(resource)] = str(count)
-    return found
+    return {name: count for node in nodes(host) for name, count in allocatable(node).items() if count != "0"}
 
 
 @rule("DV061", Severity.ERROR, source=PLUGIN)
@@ -93,8 +87,7 @@ def links_arrive_as_files(workload: Workload, host: Host | None) -> Iterator[Fou
         return
     if not any(resource.startswith("gpu.intel.com/") for resource in workload.pod.limits):
         return
-    plugins = [thing for thing in host.surroundings.objects if _is_plugin(thing)]
-    for plugin in plugins:
+    for plugin in (thing for thing in objects(host, "DaemonSet") if "intel-gpu-plugin" in str(thing)):
         arguments = " ".join(_arguments(plugin))
         mode = re.search(r"-bypath[ =](\w+)", arguments)
         if (mode[1] if mode else "single") == "single":
@@ -108,19 +101,13 @@ def links_arrive_as_files(workload: Workload, host: Host | None) -> Iterator[Fou
             )
 
 
-def _is_plugin(thing: Mapping[str, Any]) -> bool:
-    return thing.get("kind") == "DaemonSet" and "intel-gpu-plugin" in str(thing)
+def _arguments(daemon_set: Json) -> list[str]:
+    containers = at(daemon_set, "spec", "template", "spec", "containers")
+    return [str(word) for each in _listed(containers) for word in _listed(at(each, "args"))]
 
 
-def _arguments(thing: Mapping[str, Any]) -> list[str]:
-    try:
-        return [
-            str(word)
-            for container in thing["spec"]["template"]["spec"]["containers"]
-            for word in container.get("args", ())
-        ]
-    except (KeyError, TypeError):
-        return []
+def _listed(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
 
 
 @rule("DV064", Severity.ERROR, source=PLUGIN)

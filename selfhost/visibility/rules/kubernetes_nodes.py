@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from selfhost.hosts.cluster import labels, name
 from selfhost.shapes.finding import RunOn, Severity
 from selfhost.shapes.host import Host, Vendor
 from selfhost.shapes.workload import Workload
@@ -30,20 +31,20 @@ def runtime_class_missing(workload: Workload, host: Host | None) -> Iterator[Fou
     pod = workload.pod
     if pod is None or not pod.runtime_class or not cluster.known(host):
         return
-    name = pod.runtime_class
-    classes = {cluster.name_of(thing): str(thing.get("handler", "")) for thing in cluster.objects(host, "RuntimeClass")}
-    if name not in classes and name not in pod.runtime_classes:
+    wanted = pod.runtime_class
+    classes = {name(thing): str(thing.get("handler", "")) for thing in cluster.objects(host, "RuntimeClass")}
+    if wanted not in classes and wanted not in pod.runtime_classes:
         yield Found(
-            title=f"the cluster has no RuntimeClass {name}",
+            title=f"the cluster has no RuntimeClass {wanted}",
             place=place(workload, "runtime_class"),
             evidence=f"classes: {', '.join(sorted(classes)) or 'none'}",
-            why=f'The pod is refused: `RuntimeClass "{name}" not found`. GPU operators that let cards in by CDI remove '
-            "the class, for a pod no longer needs it.",
+            why=f'The pod is refused: `RuntimeClass "{wanted}" not found`. GPU operators that let cards in by CDI '
+            "remove the class, for a pod no longer needs it.",
             fix=("remove runtimeClassName from the pod",),
         )
         return
-    handler = classes.get(name, name)
-    known = [(cluster.name_of(node), cluster.handlers(node)) for node in cluster.fitting(workload, host)]
+    handler = classes.get(wanted, wanted)
+    known = [(name(node), cluster.handlers(node)) for node in cluster.fitting(workload, host)]
     lacking = [node for node, names in known if names is not None and handler not in names]
     if lacking and len(lacking) == len(known):
         yield _no_handler(workload, handler, f"runtime handlers of {lacking[0]} do not name {handler}")
@@ -71,7 +72,7 @@ def runtime_class_not_named(workload: Workload, host: Host | None) -> Iterator[F
     pod = workload.pod
     if pod is None or pod.runtime_class or pod.limits.get("nvidia.com/gpu", "0") == "0":
         return
-    classes = {cluster.name_of(thing) for thing in cluster.objects(host, "RuntimeClass")}
+    classes = {name(thing) for thing in cluster.objects(host, "RuntimeClass")}
     if "nvidia" in pod.runtime_classes:
         seen = "this file makes the RuntimeClass nvidia"
     elif "nvidia" in classes and not _injected_otherwise(workload, host):
@@ -95,7 +96,7 @@ def _injected_otherwise(workload: Workload, host: Host | None) -> bool:
     return any(
         label == GKE_LABEL or label.startswith("nvidia.com/gpu.deploy.")
         for node in cluster.fitting(workload, host)
-        for label in cluster.labels(node)
+        for label in labels(node)
     )
 
 
@@ -108,7 +109,7 @@ def taint_not_tolerated(workload: Workload, host: Host | None) -> Iterator[Found
     nodes = cluster.offering(workload, host, asked[0]) if asked else ()
     kept_away = []
     for node in nodes:
-        if GKE_LABEL in cluster.labels(node):
+        if GKE_LABEL in labels(node):
             return  # GKE adds the toleration itself
         bad = [
             taint
@@ -162,4 +163,4 @@ def _on_gke(workload: Workload, host: Host | None) -> bool:
     if workload.pod is not None and GKE_LABEL in workload.pod.node_selector:
         return True
     nodes = cluster.offering(workload, host, "nvidia.com/gpu")
-    return bool(nodes) and all(GKE_LABEL in cluster.labels(node) for node in nodes)
+    return bool(nodes) and all(GKE_LABEL in labels(node) for node in nodes)

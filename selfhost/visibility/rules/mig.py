@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from selfhost.hosts.cluster import labels
 from selfhost.shapes.finding import Severity
 from selfhost.shapes.host import Host, Vendor
 from selfhost.shapes.workload import Workload
@@ -84,7 +85,7 @@ def _slices(workload: Workload, host: Host | None) -> tuple[str, str] | None:
         return grant.key, f"{grant.by}: all; MIG is enabled on every card here"
     if grant.by == "nvidia.com/gpu":
         places = cluster.offering(workload, host, "nvidia.com/gpu")
-        products = {cluster.labels(node).get("nvidia.com/gpu.product", "") for node in places}
+        products = {labels(node).get("nvidia.com/gpu.product", "") for node in places}
         if places and all("-MIG-" in product for product in products):
             return grant.key, f"the nodes' cards are {', '.join(sorted(products))}"
     return None

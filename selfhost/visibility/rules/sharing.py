@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from selfhost.hosts.cluster import labels
 from selfhost.shapes.finding import Severity
 from selfhost.shapes.host import Host
 from selfhost.shapes.workload import Workload
@@ -22,7 +23,7 @@ def _asked(workload: Workload) -> str | None:
 
 def shares(node: cluster.Json) -> tuple[str, int] | None:
     """How a node shares its cards, and into how many; 0 is not said. None where it does not."""
-    found = cluster.labels(node)
+    found = labels(node)
     strategy = found.get("nvidia.com/gpu.sharing-strategy", "none")
     replicas = found.get("nvidia.com/gpu.replicas", "")
     into = int(replicas) if replicas.isdecimal() else 0
