@@ -26,7 +26,7 @@ TAIL_BYTES = 192 * 2**20
 
 CHUNK_BYTES = 2**20
 LAST_LINES = 5
-_ID = re.compile(r"[A-Z]{2}\d{3}", re.IGNORECASE)
+_ID = re.compile(r"[A-Z]{2}\d{3}[A-Z]?", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

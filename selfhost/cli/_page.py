@@ -4,19 +4,20 @@ from selfhost.core.errors import InputError
 from selfhost.core.resources import resource
 from selfhost.engines.explain import rule
 from selfhost.shapes.finding import Finding
+from selfhost.visibility.suppress import as_id
 
 _PLACE = "identifiers.md"
 
 
 def page(id: str) -> Finding | str:
     """The fullest of what is written about `id`, in any case of letters. Raises InputError."""
-    wanted = id.upper()
+    wanted = as_id(id)
     known = rule(wanted) or _written(wanted) or _listed(wanted)
     if known:
         return known
     raise InputError(
         f"there is no id {wanted}",
-        why="Ids are two capital letters and three digits, as errors and findings print them.",
+        why="Ids are two capital letters and three digits, some with a small letter behind, as findings print them.",
         fix=("look at a log instead:\nselfhost explain engine.log",),
         id="CF082",
     )

@@ -176,3 +176,12 @@ def test_explaining_needs_none_of_the_heavy_packages(log) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    "id", [path.stem for path in sorted((Path(selfhost.__file__).parents[1] / "docs/rules").iterdir())]
+)
+def test_every_rule_has_its_page_in_the_terminal_in_any_case_of_letters(id: str, capsys) -> None:
+    for asked in (id, id.lower(), id.upper()):
+        assert run(["explain", asked]) == 0
+        assert capsys.readouterr().out.startswith(f"# {id}: ")
