@@ -24,6 +24,7 @@ COMMANDS: Final = {
     "status": Row(panel="Start", help="What runs here, whether it answers, and where."),
     "detect": Row(panel="Understand", help="What this machine offers, and how that is known."),
     "doctor": Row(panel="Understand", help="What keeps a card from being used here, where, and what to do."),
+    "fit": Row(panel="Understand", help="Whether a model fits, here or on cards you do not own.", passes_on=True),
     "plan": Row(panel="Understand", help="What `up` would do and why; changes nothing.", passes_on=True),
     "models": Row(panel="Understand", help="The models that are known by a short name."),
     "lint": Row(panel="Check", help="Mistakes in container files and launch scripts, also those of others."),

@@ -10,6 +10,7 @@ from selfhost.core.system import System
 
 if TYPE_CHECKING:
     from selfhost.core.far_doors import Door
+    from selfhost.shapes.host import Host
 
 _MACHINE = re.compile(r"ssh://[^\s-]\S*|[\w.][\w.-]*@[\w.\[:][\w.:\]%-]*")
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
@@ -37,6 +38,17 @@ def eyes(at_work: Invocation, *, host: str | None, inside: str | None) -> System
 
         return Recorded.load(str(host))
     return _elsewhere(at_work, host, inside)
+
+
+def facts_of(at_work: Invocation, host: str | None) -> "Host | None":
+    """The machine that `--host` names, looked at; None is the one that this runs on. Raises as `eyes` does."""
+    if host is None:
+        return None
+    from selfhost.cli._service import refuse_address
+    from selfhost.hosts.detect import detect
+
+    refuse_address(host)
+    return detect(eyes(at_work, host=host, inside=None))
 
 
 def _elsewhere(at_work: Invocation, host: str | None, inside: str | None) -> System:

@@ -1,5 +1,6 @@
 """The options that say what is to be served, shared by `up` and `plan`, and the Service they make."""
 
+import re
 import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,6 +13,8 @@ from selfhost.cli._context import Invocation
 from selfhost.cli._numbers import short, whole
 from selfhost.core.errors import InputError
 from selfhost.shapes.service import Service
+
+_ADDRESS = re.compile(r"[\d.]+|\[?[0-9a-fA-F]*:[0-9a-fA-F:.]*\]?")
 
 
 def _option(name: str, help: str, metavar: str, parser: Callable[[str], int] | None = None) -> Any:
@@ -36,9 +39,16 @@ Context = Annotated[
 ]
 Concurrency = Annotated[int | None, _option("--concurrency", "Requests that run at the same time.", "N", short)]
 Reasoning = Annotated[str | None, _option("--reasoning", "on, off, budget=N or effort=low|medium|high.", "MODE")]
-Precision = Annotated[str | None, _option("--precision", "Of the weights: auto, bf16, fp32, fp8.", "P")]
-KvCache = Annotated[str | None, _option("--kv-cache", "Of the KV cache: auto, bf16, fp8.", "P")]
-Engine = Annotated[str | None, _option("--engine", "vllm, or vllm@VERSION.", "ENGINE")]
+Precision = Annotated[str | None, _option("--precision", "Of the weights: auto, bf16, fp32, fp8, int4…", "P")]
+KvCache = Annotated[str | None, _option("--kv-cache", "Of the KV cache: auto, bf16, fp8…", "P")]
+KvSkip = Annotated[
+    str | None,
+    _option("--kv-skip-layers", "Layers whose KV cache stays as computed: 0,1 or sliding_window.", "LAYERS"),
+]
+Engine = Annotated[str | None, _option("--engine", "vllm or sglang, also with @VERSION.", "ENGINE")]
+Facts = Annotated[
+    str | None, _option("--host", "Plan for another machine: a snapshot, or one by ssh.", "FILE|user@machine")
+]
 RemoteCode = Annotated[
     bool, typer.Option("--trust-remote-code", help="Let Python that the model's repository ships run here.")
 ]
@@ -50,19 +60,32 @@ Host = Annotated[str | None, typer.Option("--host", hidden=True)]
 class Asked:
     """The options as typed."""
 
-    model: str | None
-    name: str | None
-    device: str | None
-    port: int | None
-    context: int | None
-    concurrency: int | None
-    reasoning: str | None
-    precision: str | None
-    kv_cache: str | None
-    engine: str | None
-    trust_remote_code: bool
-    allow_pickle: bool
-    host: str | None
+    model: str | None = None
+    name: str | None = None
+    device: str | None = None
+    port: int | None = None
+    context: int | None = None
+    concurrency: int | None = None
+    reasoning: str | None = None
+    precision: str | None = None
+    kv_cache: str | None = None
+    kv_skip_layers: str | None = None
+    engine: str | None = None
+    trust_remote_code: bool = False
+    allow_pickle: bool = False
+    host: str | None = None
+
+
+def refuse_address(host: str | None) -> None:
+    """`--host` names a machine that facts are about; people who mean an address to listen on get told."""
+    if host is None or not (_ADDRESS.fullmatch(host) or host == "localhost") or Path(host).exists():
+        return
+    raise InputError(
+        f"`--host {host}` would be the machine that facts are about, not an address to listen on",
+        why="The engine listens on 127.0.0.1; this version opens nothing to a network.",
+        fix=("perhaps leave it out; from another machine, use a tunnel:\nssh -L 8000:127.0.0.1:8000 THIS-MACHINE",),
+        id="CF012",
+    )
 
 
 def service_of(asked: Asked, at_work: Invocation, *, verb: str) -> Service:
@@ -70,15 +93,19 @@ def service_of(asked: Asked, at_work: Invocation, *, verb: str) -> Service:
     from selfhost.plan.reasoning import parse
 
     if asked.host is not None:
+        refuse_address(asked.host)
         raise InputError(
-            f"`--host {asked.host}` would be the machine that facts are about, not an address to listen on",
-            why="The engine listens on 127.0.0.1; this version opens nothing to a network.",
-            fix=("perhaps leave it out; from another machine, use a tunnel:\nssh -L 8000:127.0.0.1:8000 THIS-MACHINE",),
+            f"`up` starts an engine here; `--host {asked.host}` is another machine",
+            why="What would be decided there, `plan` and `fit` tell.",
+            fix=(f"see the plan:\n{shlex.join(['selfhost', 'plan', asked.model or 'MODEL', '--host', asked.host])}",),
             id="CF012",
         )
     _check_words(asked)
     _check_numbers(asked, verb)
-    fields = ("name", "device", "port", "context", "concurrency", "reasoning", "precision", "kv_cache", "engine")
+    fields = (
+        "name", "device", "port", "context", "concurrency", "reasoning", "precision", "kv_cache", "kv_skip_layers",
+        "engine",
+    )  # fmt: skip
     origins = {
         field: f"--{field.replace('_', '-')} {getattr(asked, field)}"
         for field in fields
@@ -94,6 +121,7 @@ def service_of(asked: Asked, at_work: Invocation, *, verb: str) -> Service:
         reasoning=parse(asked.reasoning) if asked.reasoning else None,
         precision=asked.precision,
         kv_cache=asked.kv_cache,
+        kv_skip_layers=tuple(part.strip() for part in (asked.kv_skip_layers or "").split(",") if part.strip()),
         engine=asked.engine,
         trust_remote_code=asked.trust_remote_code,
         allow_pickle=asked.allow_pickle,

@@ -23,14 +23,16 @@ def command(
     reasoning: ask.Reasoning = None,
     precision: ask.Precision = None,
     kv_cache: ask.KvCache = None,
+    kv_skip_layers: ask.KvSkip = None,
     engine: ask.Engine = None,
     trust_remote_code: ask.RemoteCode = False,
     allow_pickle: ask.Pickle = False,
     explain: Explain = False,
     json: Json = False,
-    host: ask.Host = None,
+    host: ask.Facts = None,
 ) -> ExitCode:
     """What `up` would do, each decision with its reason. Exit 0: fits, 1: does not, 3: too close to call."""
+    from selfhost.cli._eyes import facts_of
     from selfhost.cli._work import workplace
     from selfhost.deploy.gather import plan_for
     from selfhost.plan.describe import EXIT, describe
@@ -40,11 +42,11 @@ def command(
     at_work = invocation(context)
     asked = ask.Asked(
         model=model, name=name, device=device, port=port, context=context_tokens, concurrency=concurrency,
-        reasoning=reasoning, precision=precision, kv_cache=kv_cache, engine=engine,
-        trust_remote_code=trust_remote_code, allow_pickle=allow_pickle, host=host,
+        reasoning=reasoning, precision=precision, kv_cache=kv_cache, kv_skip_layers=kv_skip_layers, engine=engine,
+        trust_remote_code=trust_remote_code, allow_pickle=allow_pickle,
     )  # fmt: skip
     service = ask.service_of(asked, at_work, verb="plan")
-    gathered = plan_for(workplace(at_work, progress="quiet"), service)
+    gathered = plan_for(workplace(at_work, progress="quiet"), service, host=facts_of(at_work, host))
     if json:
         at_work.console.json(to_json(gathered.plan))
     else:

@@ -3,7 +3,7 @@
 from selfhost.core.errors import Busy
 from selfhost.deploy.state import State
 from selfhost.deploy.workplace import Workplace
-from selfhost.hosts.placement import Placement
+from selfhost.hosts.cards import seen_by_engine
 from selfhost.models.default import pick_default
 from selfhost.models.hub import Hub
 from selfhost.plan.command_line import command_line
@@ -17,8 +17,13 @@ CHOSEN = "selfhost's choice"
 """Origin of a model that nobody named."""
 
 
-def choose_model(work: Workplace, service: Service, host: Host, placement: Placement, *, hub: Hub) -> tuple[str, str]:
+def choose_model(work: Workplace, service: Service, host: Host, *, hub: Hub, here: bool) -> tuple[str, str]:
     """The model for `up` without one, with the reason: that of the deployment meant, or the best for this host."""
+    before = _before(work, service) if here else None
+    return before or _best(host, service, hub)
+
+
+def _before(work: Workplace, service: Service) -> tuple[str, str] | None:
     if service.name:
         before = State(work.paths, service.name, say=work.say).service()
         if before is not None:
@@ -27,8 +32,13 @@ def choose_model(work: Workplace, service: Service, host: Host, placement: Place
         before = State(work.paths, name, say=work.say).service()
         if before is not None and before.origins.get("model") == CHOSEN:
             return before.model, "an earlier `up` without a model chose it"
+    return None
+
+
+def _best(host: Host, service: Service, hub: Hub) -> tuple[str, str]:
     limit, cores = host.memory.limit, host.cpu.cores
-    cards = [card.memory_total.value for card in placement.accelerators if isinstance(card.memory_total, Known)]
+    usable = () if service.device == "cpu" else host.usable_accelerators
+    cards = [size.value for card in usable if isinstance(size := seen_by_engine(card), Known)]
     reachable = hub.reachable()
     return pick_default(
         memory_bytes=limit.value if isinstance(limit, Known) else 0,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from selfhost.core.names import slug
-from selfhost.deploy.choose import CHOSEN, choose_model, choose_port
+from selfhost.deploy.choose import CHOSEN, DEFAULT_PORT, choose_model, choose_port
 from selfhost.deploy.identity import refuse_other_model
 from selfhost.deploy.state import State
 from selfhost.deploy.wording import naming
@@ -15,7 +15,8 @@ from selfhost.hosts.detect import detect
 from selfhost.hosts.placement import Placement, gate
 from selfhost.models.hub import Hub
 from selfhost.models.resolve import resolve
-from selfhost.plan.decide import decide
+from selfhost.plan.decide import Decided, decide_all
+from selfhost.plan.engine import CONTAINER, only_in_a_container
 from selfhost.shapes.host import Host, Known
 from selfhost.shapes.model import Model, Origin
 from selfhost.shapes.plan import Plan
@@ -28,35 +29,55 @@ class Gathered:
 
     service: Service
     host: Host
-    placement: Placement
     hub: Hub
     model: Model
-    plan: Plan
+    decided: Decided
     model_reason: str = ""
+    placement: Placement | None = None
+    """None where nothing is to be started: a plan for another machine."""
+
+    @property
+    def plan(self) -> Plan:
+        return self.decided.plan
 
 
-def plan_for(work: Workplace, service: Service) -> Gathered:
-    """Everything that `up` would do for `service`, decided and not done."""
+def gather(work: Workplace, service: Service) -> Gathered:
+    """Everything that `up` would do for `service` here, decided and not done. Raises what the placement gate raises."""
     with naming(service):
-        return _plan_for(work, service)
+        host = _look(work)
+        placement = gate(host, service.device)
+        found = _decided(work, service, host=host, placement=placement, here=True)
+        if found.plan.runtime == CONTAINER:
+            raise only_in_a_container(found.plan)
+        return found
 
 
-def _plan_for(work: Workplace, service: Service) -> Gathered:
-    host = detect(work.system, disk_paths=(str(work.paths.cache), str(work.paths.state)))
-    placement = gate(host, service.device)
+def plan_for(work: Workplace, service: Service, *, host: Host | None = None) -> Gathered:
+    """What would be decided here, or on `host`, which is another machine. Nothing has to be startable."""
+    with naming(service):
+        return _decided(work, service, host=host or _look(work), placement=None, here=host is None)
+
+
+def _look(work: Workplace) -> Host:
+    return detect(work.system, disk_paths=(str(work.paths.cache), str(work.paths.state)))
+
+
+def _decided(work: Workplace, service: Service, *, host: Host, placement: Placement | None, here: bool) -> Gathered:
     hub = Hub(work.env)
     reason = ""
     if not service.model:
-        model, reason = choose_model(work, service, host, placement, hub=hub)
+        model, reason = choose_model(work, service, host, hub=hub, here=here)
         service = replace(service, model=model, origins={**service.origins, "model": CHOSEN})
     facts = with_fingerprint(resolve(service.model, env=work.env, paths=work.paths, hub=hub))
     service = replace(service, name=service.name or slug(service.model.partition("@")[0]) or "model")
-    state = State(work.paths, service.name, say=work.say)
-    refuse_other_model(state, service, facts)
-    port = choose_port(work, service, state)
-    plan = decide(host=host, model=facts, service=service, port=port)
+    port = service.port or DEFAULT_PORT
+    if here:
+        state = State(work.paths, service.name, say=work.say)
+        refuse_other_model(state, service, facts)
+        port = choose_port(work, service, state)
+    decided = decide_all(host=host, model=facts, service=service, port=port)
     return Gathered(
-        service=service, host=host, placement=placement, hub=hub, model=facts, plan=plan, model_reason=reason
+        service=service, host=host, placement=placement, hub=hub, model=facts, decided=decided, model_reason=reason
     )
 
 

@@ -47,7 +47,7 @@ def detect(run: Run) -> Outcome:
     if isinstance(memory, Known):
         parts.append(f"{format_bytes(memory.value)} memory")
     parts.extend(card.name for card in host.usable_accelerators)
-    for note in run.gathered.placement.notes:
+    for note in run.gathered.placement.notes if run.gathered.placement else ():
         run.tell("detect", "warning", note)
     return Outcome(text=" · ".join(parts))
 

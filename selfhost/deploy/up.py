@@ -13,7 +13,7 @@ from selfhost.core.redact import mask
 from selfhost.core.secret import ensure_key
 from selfhost.core.signals import Terminated
 from selfhost.deploy import apply, smoke
-from selfhost.deploy.gather import Gathered, plan_for
+from selfhost.deploy.gather import Gathered, gather
 from selfhost.deploy.journal import Journal
 from selfhost.deploy.postmortem import died
 from selfhost.deploy.run import Run
@@ -52,12 +52,12 @@ class Result:
 def up(work: Workplace, service: Service, *, wait_for_lock: bool) -> Result:
     """Take this machine to a running, checked endpoint for `service`."""
     began = time.monotonic()
-    gathered = plan_for(work, service)
+    gathered = gather(work, service)
     state = State(work.paths, gathered.service.name, say=work.say)
     command = mask(command_line("up", gathered.service))
     with _locked(work, state, gathered.service, command=command, wait_for_lock=wait_for_lock) as waited:
         if waited:  # the holder may have changed everything that was looked at
-            gathered = plan_for(work, service)
+            gathered = gather(work, service)
         run = _begin(work, state, gathered)
         run.plumbing_s += time.monotonic() - began
         return _steps(run, command=command)

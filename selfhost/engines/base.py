@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from selfhost.engines import vllm
+from selfhost.engines import sglang, vllm
 from selfhost.engines.builds import unknown_engine
 from selfhost.engines.launch import Launch
 
@@ -14,7 +14,10 @@ class Engine(Protocol):
 
     @property
     def KEY_VARIABLE(self) -> str:  # noqa: N802 - a module constant seen through a Protocol
-        """Environment variable through which the server gets its key."""
+        """Environment variable through which the server gets its key.
+
+        Empty for an engine that can take none without showing it: that one has no key, and listens on loopback only.
+        """
         ...
 
     @property
@@ -23,7 +26,10 @@ class Engine(Protocol):
         ...
 
     def argv(self, launch: Launch) -> tuple[str, ...]:
-        """Arguments behind `python -m MODULE`. Raises InputError when the user's flags contradict the launch."""
+        """Arguments behind `python -m MODULE`. Raises InputError when the user's flags contradict the launch.
+
+        An image of the engine takes the same, behind its own entrypoint or Image.command.
+        """
         ...
 
     def env(self, launch: Launch) -> dict[str, str]:
@@ -38,8 +44,12 @@ class Engine(Protocol):
         """Full names of those of the user's flags that change how much memory the engine takes. Raises InputError."""
         ...
 
+    def count(self, text: str) -> int | None:
+        """A number in the spelling that the engine's flags take; None for `auto` and for no number."""
+        ...
 
-ENGINES: dict[str, Engine] = {"vllm": vllm}
+
+ENGINES: dict[str, Engine] = {"vllm": vllm, "sglang": sglang}
 
 
 def engine(name: str) -> Engine:

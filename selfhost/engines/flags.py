@@ -3,13 +3,14 @@
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from selfhost.core.errors import InputError
 from selfhost.core.redact import mask
 from selfhost.core.table import read_table
+from selfhost.engines.rows import frozen
 
 _NEGATIVE_NUMBER = re.compile(r"-\d[\d.]*\Z")
+_FILES = {"vllm": "flags.toml", "sglang": "flags.sglang.toml"}
 _SHORT_LEVEL = re.compile(r"-O=?(?P<level>[^.=].*)\Z")
 
 
@@ -25,6 +26,8 @@ class Flag:
     """selfhost gives it itself, with some models or on some machines."""
     displaces: tuple[str, ...] = ()
     """Planned flags that lose their meaning beside this one."""
+    vllm: str = ""
+    """vLLM's name for the same thing, where it has another."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,17 +53,24 @@ class Given:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vocabulary:
-    """What is known of one engine's flags."""
+    """What is known of one engine's flags, and of how its parser reads them."""
 
     flags: tuple[Flag, ...]
     refused: tuple[Refused, ...]
+    underscores: bool = True
+    """`--max_model_len` is read as `--max-model-len`."""
+    negatives: bool = True
+    """`--no-enforce-eager` switches off."""
+    levels: bool = True
+    """`-O3` is `--optimization-level 3`."""
 
     @classmethod
-    def load(cls) -> "Vocabulary":
-        table = read_table("selfhost.engines", "flags.toml")
+    def load(cls, engine: str = "vllm") -> "Vocabulary":
+        table = read_table("selfhost.engines", _FILES[engine])
         return cls(
-            flags=tuple(Flag(**_frozen(row)) for row in table["flag"]),
-            refused=tuple(Refused(**_frozen(row)) for row in table["refused"]),
+            flags=tuple(Flag(**frozen(row)) for row in table["flag"]),
+            refused=tuple(Refused(**frozen(row)) for row in table["refused"]),
+            **table.get("parser", {}),
         )
 
     def flag(self, name: str) -> Flag | None:
@@ -74,10 +84,6 @@ class Vocabulary:
             yield from (flag.name, *flag.aliases)
         for row in self.refused:
             yield from (row.name, *row.aliases)
-
-
-def _frozen(row: dict[str, Any]) -> dict[str, Any]:
-    return {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
 
 
 def read(extra: Sequence[str], *, vocabulary: Vocabulary) -> tuple[Given, ...]:
@@ -103,33 +109,37 @@ def read(extra: Sequence[str], *, vocabulary: Vocabulary) -> tuple[Given, ...]:
 
 def _given(group: list[str], *, vocabulary: Vocabulary) -> Given:
     head, *values = group
-    level = _SHORT_LEVEL.match(head)
+    level = _SHORT_LEVEL.match(head) if vocabulary.levels else None
     if level:  # vLLM's parser reads -O3 and -O=3 as --optimization-level 3
         return Given(name="--optimization-level", value=level["level"], tokens=tuple(group))
     written, equals, value = head.partition("=")
     base, dot, _ = written.partition(".")
-    if base.startswith("--"):
+    if base.startswith("--") and vocabulary.underscores:
         base = base.replace("_", "-")  # the engine's parser accepts both spellings
     name, negated = _positive(base, vocabulary=vocabulary)
     known = vocabulary.flag(name)
     if known and known.boolean and not dot:
         if equals or values:
-            raise InputError(
-                f"`{name}` is a switch and takes no value, but `{mask(' '.join(group))}` gives one",
-                why="The engine's parser would take the word behind it for another flag and stop.",
-                fix=(
-                    f"switch it on:\nselfhost up MODEL -- {name}",
-                    f"or off:\nselfhost up MODEL -- {name.replace('--', '--no-', 1)}",
-                ),
-                id="PL068",
-            )
+            raise _no_value(name, group, negatives=vocabulary.negatives)
         return Given(name=name, value="false" if negated else "true", tokens=tuple(group))
     text = " ".join([value, *values] if equals else values) or "true"
     return Given(name=known.name if known else name, value=text, tokens=tuple(group), dotted=bool(dot))
 
 
+def _no_value(name: str, group: list[str], *, negatives: bool) -> InputError:
+    off = f"or off:\nselfhost up MODEL -- {name.replace('--', '--no-', 1)}" if negatives else "or off: leave it out"
+    return InputError(
+        f"`{name}` is a switch and takes no value, but `{mask(' '.join(group))}` gives one",
+        why="The engine's parser would take the word behind it for another flag and stop.",
+        fix=(f"switch it on:\nselfhost up MODEL -- {name}", off),
+        id="PL068",
+    )
+
+
 def _positive(name: str, *, vocabulary: Vocabulary) -> tuple[str, bool]:
     """Name a switch by its positive form: `--no-x` is x off; so is `--disable-x` for `--enable-x` (vLLM 0.33)."""
+    if not vocabulary.negatives:
+        return name, False
     for prefix, replacement in (("--no-", "--"), ("--disable-", "--enable-"), ("--enable-", "--disable-")):
         positive = name.replace(prefix, replacement, 1) if name.startswith(prefix) else ""
         known = vocabulary.flag(positive) if positive else None

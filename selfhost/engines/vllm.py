@@ -1,4 +1,4 @@
-"""vLLM: arguments and environment for one server. Flags as both 0.32.0 and 0.33.0 know them."""
+"""vLLM: arguments and environment for one server. Flags as 0.31.0 to 0.33.0 know them."""
 
 import json
 
@@ -6,6 +6,7 @@ from selfhost.core.errors import InputError
 from selfhost.engines.flags import Given, Vocabulary, read
 from selfhost.engines.launch import Launch
 from selfhost.engines.phases import ORDER
+from selfhost.engines.planned import QUIET, Planned, beside, check_code, check_devices, grouped, replaced_by
 
 KEY_VARIABLE = "VLLM_API_KEY"  # --api-key would show the key to every user of the machine (`ps`)
 PHASES = ORDER
@@ -25,20 +26,13 @@ _PRECISION: dict[str, tuple[str, str]] = {
 _KV_PRECISION = {"": "", "auto": "", "checkpoint": "", "bf16": "bfloat16", "fp16": "float16"}
 """Other names are vLLM's own."""
 
-Pairs = list[tuple[str, str | None]]
+_SIZES = ("--tensor-parallel-size", "--pipeline-parallel-size", "--data-parallel-size")
 
 
 def argv(launch: Launch) -> tuple[str, ...]:
     """Arguments behind `python -m vllm.entrypoints.openai.api_server`. Raises InputError."""
     given = _given(launch)
-    replaced = _replaced(given)
-    tokens: list[str] = []
-    for name, value in _planned(launch):
-        if name not in replaced:
-            tokens += [name] if value is None else [name, value]
-    for flag in given:
-        tokens += flag.tokens
-    return tuple(tokens)
+    return beside(_planned(launch), given, replaced=_replaced(given))
 
 
 def env(launch: Launch) -> dict[str, str]:
@@ -47,13 +41,8 @@ def env(launch: Launch) -> dict[str, str]:
         # Usage reports: vllm/usage/usage_lib.py reads all three.
         "VLLM_NO_USAGE_STATS": "1",
         "VLLM_DO_NOT_TRACK": "1",
-        "DO_NOT_TRACK": "1",
-        # Everything it needs is on the disk by now; a server must not depend on a hub, nor carry a hub token.
-        "HF_HUB_OFFLINE": "1",
-        "TRANSFORMERS_OFFLINE": "1",
-        "HF_HUB_DISABLE_TELEMETRY": "1",
-        # Lines of several processes reach the log in the order in which they were written.
-        "PYTHONUNBUFFERED": "1",
+        **QUIET,
+        **launch.reasoning.env,
     }
     if launch.backend == "cuda":
         # Without it CUDA numbers cards by speed, NVML by PCI address (CUDA C programming guide, environment variables).
@@ -95,30 +84,27 @@ def count(text: str) -> int | None:
     return int(number * factor) if 0 <= number < 1e15 else None
 
 
-def _planned(launch: Launch) -> Pairs:
-    pairs: Pairs = [
+def _planned(launch: Launch) -> Planned:
+    return [
         ("--host", launch.address),  # vLLM's default is every interface
         ("--port", str(launch.port)),
         ("--model", launch.model_path),  # a path, never a hub id: the weights were checked there
         ("--served-model-name", launch.served_name),  # the default would publish that path
         ("--max-model-len", str(launch.context)),  # always a number: `auto` would decide after the plan
         ("--max-num-seqs", str(launch.concurrency)),  # the default (128 on the CPU, 256 or 1024) costs memory unplanned
-    ]
-    pairs += _precision(launch)
-    pairs += _memory(launch)
-    pairs += _reasoning_and_tools(launch)
-    if launch.trust_remote_code:
-        pairs.append(("--trust-remote-code", None))
-    pairs += [
+        *_precision(launch),
+        *_memory(launch),
+        *_parallel(launch),
+        *_reasoning_and_tools(launch),
+        *((("--trust-remote-code",),) if launch.trust_remote_code else ()),
         # /docs and /openapi.json answer without a key (vLLM 0.33.0, entrypoints/serve/middleware/authenticate.py).
-        ("--disable-fastapi-docs", None),
+        ("--disable-fastapi-docs",),
         # Health is asked every second while the engine starts; those lines would bury the others.
         ("--disable-access-log-for-endpoints", "/health,/metrics"),
     ]
-    return pairs
 
 
-def _precision(launch: Launch) -> Pairs:
+def _precision(launch: Launch) -> Planned:
     wanted = launch.weights_precision
     if wanted not in _PRECISION:
         raise InputError(
@@ -127,81 +113,63 @@ def _precision(launch: Launch) -> Pairs:
             fix=("for another form use the engine's own name:\nselfhost up MODEL -- --quantization NAME",),
             id="PL065",
         )
-    pairs: Pairs = []
-    flag, value = _PRECISION[wanted]
-    if flag:
-        pairs.append((flag, value))
+    flags: Planned = [_PRECISION[wanted]] if _PRECISION[wanted][0] else []
     kv = _KV_PRECISION.get(launch.kv_precision, launch.kv_precision)
     if kv:
-        pairs.append(("--kv-cache-dtype", kv))
-    return pairs
+        flags.append(("--kv-cache-dtype", kv))
+    return [*flags, *grouped(launch.quantization_flags)]
 
 
-def _memory(launch: Launch) -> Pairs:
-    pairs: Pairs = []
+def _memory(launch: Launch) -> Planned:
+    flags: Planned = []
     if launch.backend == "cpu":
         # Compiled mode takes three times as long to start on the CPU, and picks other words on near ties.
-        pairs.append(("--enforce-eager", None))
-        if launch.kv_cache_bytes:
-            # In bytes. VLLM_CPU_KVCACHE_SPACE, the older way, takes whole GiB only (0.32.0, vllm/envs.py); without
-            # either vLLM asks for 92 % of the machine's memory, cgroup limit or not.
-            pairs.append(("--kv-cache-memory-bytes", str(launch.kv_cache_bytes)))
-    if len(launch.devices) > 1:
-        pairs.append(("--tensor-parallel-size", str(len(launch.devices))))
-    return pairs
+        flags.append(("--enforce-eager",))
+    if launch.gpu_memory_utilization is not None and not launch.kv_cache_bytes:
+        flags.append(("--gpu-memory-utilization", f"{launch.gpu_memory_utilization:g}"))
+    if launch.kv_cache_bytes:
+        # In bytes. VLLM_CPU_KVCACHE_SPACE, the older way, takes whole GiB only (0.32.0, vllm/envs.py); without
+        # either vLLM asks for 92 % of the machine's memory, cgroup limit or not, or of what a card shares with it.
+        flags.append(("--kv-cache-memory-bytes", str(launch.kv_cache_bytes)))
+    return flags
 
 
-def _reasoning_and_tools(launch: Launch) -> Pairs:
-    pairs: Pairs = []
+def _parallel(launch: Launch) -> Planned:
+    cut = launch.cut
+    sizes = zip(_SIZES, (cut.tensor, cut.pipeline, cut.data), strict=True)
+    flags: Planned = [(name, str(size)) for name, size in sizes if size > 1]
+    if cut.expert:
+        flags.append(("--enable-expert-parallel",))
+    return flags
+
+
+def _reasoning_and_tools(launch: Launch) -> Planned:
+    flags: Planned = []
     if launch.reasoning.parser:
-        pairs.append(("--reasoning-parser", launch.reasoning.parser))
+        flags.append(("--reasoning-parser", launch.reasoning.parser))
     if launch.reasoning.template_defaults:
         # The server's own default makes a client that sends nothing get the mode that was asked for.
         defaults = json.dumps(launch.reasoning.template_defaults, separators=(",", ":"), sort_keys=True)
-        pairs.append(("--default-chat-template-kwargs", defaults))
+        flags.append(("--default-chat-template-kwargs", defaults))
+    flags += grouped(launch.reasoning.server_flags)
     if launch.tool_parser:
         # Each is useless without the other: requests with tools answer 400.
-        pairs += [("--enable-auto-tool-choice", None), ("--tool-call-parser", launch.tool_parser)]
-    return pairs
+        flags += [("--enable-auto-tool-choice",), ("--tool-call-parser", launch.tool_parser)]
+    return flags
 
 
 def _given(launch: Launch) -> tuple[Given, ...]:
     given = read(launch.extra, vocabulary=Vocabulary.load())
     asked = {flag.name: flag.value for flag in given}
-    if asked.get("--trust-remote-code") == "true" and not launch.trust_remote_code:
-        raise InputError(
-            "`--trust-remote-code` is passed to the engine, but selfhost was not asked to allow it",
-            why="It runs Python that came with the model; asked through selfhost, the revision is pinned.",
-            fix=("read that code, then:\nselfhost up MODEL --trust-remote-code",),
-            id="PL064",
-        )
-    _check_devices(launch, asked)
+    check_code(launch, asked)
+    check_devices(launch, asked, sizes=_SIZES, count=count)
     return given
-
-
-def _check_devices(launch: Launch, asked: dict[str, str]) -> None:
-    allocated = max(1, len(launch.devices))
-    needed = 1
-    for name in ("--tensor-parallel-size", "--pipeline-parallel-size", "--data-parallel-size"):
-        default = allocated if name == "--tensor-parallel-size" and len(launch.devices) > 1 else 1
-        needed *= count(asked.get(name, "")) or default
-    if needed > allocated:
-        spread = " ".join(f"{name} {asked[name]}" for name in asked if name.endswith("-parallel-size"))
-        raise InputError(
-            f"`{spread}` needs {needed} devices; {allocated} {'is' if allocated == 1 else 'are'} allocated",
-            why="Tensor, pipeline and data parallel sizes multiply, and each part takes a device of its own.",
-            fix=("leave it out: selfhost spreads the model over the devices it allocated",),
-            id="PL067",
-        )
 
 
 def _replaced(given: tuple[Given, ...]) -> set[str]:
     """Names of planned flags that the user's flags replace."""
-    vocabulary = Vocabulary.load()
-    names = {flag.name for flag in given}
+    names = replaced_by(given, vocabulary=Vocabulary.load())
     for flag in given:
-        known = vocabulary.flag(flag.name)
-        names.update(known.displaces if known else ())
         if _asks_for_compilation(flag):
             names.add("--enforce-eager")
         if flag.name == "--enable-auto-tool-choice" and flag.value == "false":

@@ -31,6 +31,13 @@ MARGIN_BYTES = 256 * MIB
 """Room beside the environment itself for the packages that are unpacked one after another."""
 
 
+_DECIDING = (
+    *("engine", "version", "distribution", "backend", "requirements", "remove", "fallback_index"),
+    *("module", "import_name", "constraints", "python"),
+)
+"""Fields of a build by which two environments differ."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Environment:
     """An engine's environment that was proven by importing it. `already`: nothing was installed now."""
@@ -145,8 +152,8 @@ def _install(build: EngineBuild, folder: Path, *, system: LocalSystem, sink: Sin
 
 def digest_of(build: EngineBuild) -> str:
     """Everything that decides what is installed; where a row's facts come from does not."""
-    parts = {key: value for key, value in asdict(build).items() if key not in ("source", "installed_bytes")}
-    text = json.dumps(parts, sort_keys=True) + _constraints(build)
+    row = asdict(build)
+    text = json.dumps({key: row[key] for key in _DECIDING}, sort_keys=True) + _constraints(build)
     return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -1,103 +1,140 @@
 """The placement gate: on which device the engine starts, or why it must not start. Never a silent fallback to the CPU.
 
 A pure function over a Host. *Accelerator* means a device that an engine build has code for; everything else on the bus
-is one line of information.
+is one line of information. What a plan may be made for is wider: hosts/plannable.py.
 """
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from selfhost.core.errors import InputError
 from selfhost.hosts.engine_support import driver_floor, toolkit
 from selfhost.hosts.obstacle import CPU_INSTEAD, Obstacle, obstacle, version
 from selfhost.hosts.pci_table import screen
+from selfhost.hosts.wished import wished
 from selfhost.shapes.host import Accelerator, Host, Known, Partitioning, Support, Vendor
 from selfhost.shapes.units import format_bytes
+
+BACKENDS = {Vendor.NVIDIA: "cuda", Vendor.AMD: "rocm", Vendor.INTEL: "xpu"}
+GGUF_INSTEAD = (
+    "or compute on this card with llama.cpp and a GGUF of the model:\nhttps://github.com/ggml-org/llama.cpp/releases"
+)
+_BY_LLAMA_CPP = tuple(BACKENDS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placement:
-    """Where the engine runs. `device` is `cpu` or the card's uuid; `notes` are for a person, one line each."""
+    """Where the engine runs. `device` is `cpu` or the uuids of the cards; `notes` are for a person, one line each."""
 
     device: str
     device_name: str
     backend: str
-    """`cpu` or `cuda`."""
+    """`cpu`, `cuda`, `rocm`, `xpu`."""
     accelerators: tuple[Accelerator, ...] = ()
     notes: tuple[str, ...] = ()
 
 
 def gate(host: Host, asked: str | None) -> Placement:
-    """Choose the device for `--device` None, `auto`, `cpu`, or an index, uuid or PCI address.
+    """Choose the device for `--device` None, `auto`, `cpu`, or indexes, uuids or PCI addresses of cards.
 
     Raises EnvironmentMissing when a supported accelerator is there and cannot be used, InputError for one that is not.
     """
     wish = (asked or "auto").strip()
     if wish.lower() == "cpu":
-        return _cpu(host, _left_unused(host))
+        return on_cpu(host, asked=True)
     if wish.lower() != "auto":
-        return _on(host, _find(host, wish))
-    candidates = [card for card in host.accelerators if _is_candidate(card)]
+        cards = wished(host, wish)
+        for card in cards:
+            _pass(host, card)
+        return on_cards(host, cards)
+    candidates = [card for card in host.accelerators if is_candidate(card)]
     ready = [card for card in candidates if _is_startable(card)]
     if ready:
-        return _on(host, max(ready, key=_free_bytes))
+        card = max(ready, key=free_bytes)
+        _pass(host, card)
+        return on_cards(host, (card,))
     if candidates:
-        first = min(candidates, key=lambda card: card.vendor is not Vendor.NVIDIA)
-        raise obstacle(host, first, others=len(candidates) - 1)
-    return _cpu(host, ())
+        raise in_the_way(host, candidates)
+    return on_cpu(host, asked=False)
 
 
-def _is_candidate(card: Accelerator) -> bool:
+def in_the_way(host: Host, candidates: Sequence[Accelerator]) -> Obstacle:
+    """Why none of the cards that an engine has code for can be used."""
+    first = min(candidates, key=lambda card: card.vendor is not Vendor.NVIDIA)
+    return obstacle(host, first, others=len(candidates) - 1)
+
+
+def is_candidate(card: Accelerator) -> bool:
     """Supported, or too new for our table: neither is passed over in silence. One given to a virtual machine is."""
     return card.support is not Support.UNSUPPORTED and card.kernel_driver != "vfio-pci"
 
 
-def _is_usable(card: Accelerator) -> bool:
+def is_usable(card: Accelerator) -> bool:
     return isinstance(card.usable, Known) and card.usable.value
 
 
 def _is_startable(card: Accelerator) -> bool:
     """This version starts engines on whole NVIDIA cards."""
-    return _is_usable(card) and card.vendor is Vendor.NVIDIA and card.partitioning is not Partitioning.MIG
+    return is_usable(card) and card.vendor is Vendor.NVIDIA and card.partitioning is not Partitioning.MIG
 
 
-def _free_bytes(card: Accelerator) -> tuple[int, int]:
+def free_bytes(card: Accelerator) -> tuple[int, int]:
     """Largest free memory first; among equals the first in order."""
     return (card.memory_free.value if isinstance(card.memory_free, Known) else 0, -card.index)
+
+
+def _pass(host: Host, card: Accelerator) -> None:
+    refused = refusal(host, card)
+    if refused is not None:
+        raise refused
 
 
 def refusal(host: Host, card: Accelerator) -> Obstacle | None:
     """What the gate would say of this very card; None for one that an engine is started on."""
     if card.support is Support.UNSUPPORTED:
-        return Obstacle(
-            f"no engine build can use {card.name}",
-            short=f"not for engines: {card.support_reason}",
-            why=f"{_sentence(card.support_reason)}.",
-            fix=(CPU_INSTEAD,),
-            id="HX007",
-        )
+        return no_code(card)
     if not _is_startable(card):
         return obstacle(host, card)
     return old_driver(host)
 
 
-def _on(host: Host, card: Accelerator) -> Placement:
-    refused = refusal(host, card)
-    if refused is not None:
-        raise refused
-    shared = (
-        (f"{card.name} computes in the machine's memory; what it takes is taken from there",) if card.unified else ()
+def no_code(card: Accelerator) -> Obstacle:
+    """Of a card that no engine build computes on. llama.cpp does, with CUDA back to Maxwell, with HIP or Vulkan."""
+    return Obstacle(
+        f"no engine build can use {card.name}",
+        short=f"not for engines: {card.support_reason}",
+        why=f"{_sentence(card.support_reason)}.",
+        fix=(CPU_INSTEAD, *((GGUF_INSTEAD,) if card.vendor in _BY_LLAMA_CPP else ())),
+        id="HX007",
     )
-    unsure = (f"{card.name}: {card.support_reason}",) if card.support is Support.UNKNOWN else ()
-    rest = _lines([other for other in host.accelerators if other is not card])
+
+
+def on_cards(host: Host, cards: Sequence[Accelerator]) -> Placement:
+    """Of cards that were let through: several are equal and compute as one."""
+    first = cards[0]
+    shared = (
+        (f"{first.name} computes in the machine's memory; what it takes is taken from there",) if first.unified else ()
+    )
+    unsure = (f"{first.name}: {first.support_reason}",) if first.support is Support.UNKNOWN else ()
+    taken = {card.index for card in cards}
+    rest = _lines([other for other in host.accelerators if other.index not in taken])
     return Placement(
-        device=card.uuid or card.pci or str(card.index),
-        device_name=card.name,
-        backend="cuda",
-        accelerators=(card,),
+        device=",".join(stable_id(card) for card in cards),
+        device_name=together(cards),
+        backend=BACKENDS[first.vendor],
+        accelerators=tuple(cards),
         notes=(*unsure, *shared, *rest, *_screens(host)),
     )
+
+
+def together(cards: Sequence[Accelerator]) -> str:
+    """`2 × NVIDIA GeForce RTX 3090`, or the names of cards that differ."""
+    names = list(dict.fromkeys(card.name for card in cards))
+    return f"{len(cards)} × {names[0]}" if len(names) == 1 and len(cards) > 1 else " + ".join(names)
+
+
+def stable_id(card: Accelerator) -> str:
+    return card.uuid or card.pci or str(card.index)
 
 
 def old_driver(host: Host) -> Obstacle | None:
@@ -118,8 +155,10 @@ def old_driver(host: Host) -> Obstacle | None:
     return None
 
 
-def _cpu(host: Host, unused: Sequence[str]) -> Placement:
-    told = _lines([card for card in host.accelerators if not (unused and _is_candidate(card))])
+def on_cpu(host: Host, *, asked: bool) -> Placement:
+    """`asked`: somebody wants the CPU although there may be a card, which is then said to be left unused."""
+    unused = _left_unused(host) if asked else ()
+    told = _lines([card for card in host.accelerators if not (unused and is_candidate(card))])
     return Placement(
         device="cpu",
         device_name=host.cpu.model,
@@ -129,7 +168,7 @@ def _cpu(host: Host, unused: Sequence[str]) -> Placement:
 
 
 def _left_unused(host: Host) -> tuple[str, ...]:
-    return tuple(f"{_title(card)} is left unused: --device cpu" for card in host.accelerators if _is_candidate(card))
+    return tuple(f"{_title(card)} is left unused: --device cpu" for card in host.accelerators if is_candidate(card))
 
 
 def _lines(cards: Sequence[Accelerator]) -> tuple[str, ...]:
@@ -143,7 +182,7 @@ def _lines(cards: Sequence[Accelerator]) -> tuple[str, ...]:
 
 def _is_withheld(card: Accelerator) -> bool:
     absent = any(node.opened == "ENOENT" for node in card.nodes)
-    return absent and _is_candidate(card)
+    return absent and is_candidate(card)
 
 
 def _line(card: Accelerator) -> str:
@@ -152,7 +191,7 @@ def _line(card: Accelerator) -> str:
         return f"{card.name} is set aside for a virtual machine (vfio-pci)"
     if card.support is Support.UNSUPPORTED:
         return f"{card.name} is not used: {card.support_reason}"
-    if _is_usable(card):
+    if is_usable(card):
         return f"{_title(card)} is not used: one card is enough"
     usable = card.usable
     return f"{card.name} is not used: {usable.how if isinstance(usable, Known) else usable.reason}"
@@ -171,36 +210,6 @@ def _screens(host: Host) -> tuple[str, ...]:
         f"{screen(device) or f'display {device.vendor_id}:{device.device_id}'} at {device.address} does not compute"
         for device in rest
     )
-
-
-def _find(host: Host, wish: str) -> Accelerator:
-    """By index, uuid (or its beginning, as CUDA accepts it), or PCI address."""
-    for card in host.accelerators:
-        if wish == str(card.index) or wish.lower() in {card.uuid.lower(), card.pci.lower()}:
-            return card
-    begun = [card for card in host.accelerators if len(wish) > 6 and card.uuid.lower().startswith(wish.lower())]
-    if len(begun) == 1:
-        return begun[0]
-    listed = [f"{card.index}  {card.uuid or card.pci or '-'}  {card.name}" for card in host.accelerators]
-    several = bool(re.fullmatch(r"[^,]+(,[^,]+)+", wish))
-    raise InputError(
-        f"--device {wish} is none of the devices of this machine",
-        why=(
-            "This version starts an engine on one card; a list of them comes later." if several else _here(len(listed))
-        ),
-        evidence="\n".join(listed[:8]),
-        fix=(
-            "name one by its number or uuid, or take what selfhost chooses:\nselfhost up MODEL --device auto",
-            CPU_INSTEAD,
-        ),
-        id="CF030",
-    )
-
-
-def _here(count: int) -> str:
-    if not count:
-        return "There is no accelerator here, only the CPU."
-    return f"There {'is 1 accelerator' if count == 1 else f'are {count} accelerators'} here, and the CPU."
 
 
 def _sentence(text: str) -> str:

@@ -8,8 +8,8 @@ from functools import cache
 from typing import Any
 
 from selfhost.core.table import read_table
+from selfhost.shapes.geometry import Experts, Geometry, Latent, Recurrence, State, Window
 from selfhost.shapes.host import Known, Unknown
-from selfhost.shapes.model import Geometry
 from selfhost.shapes.precision import VALUE_BYTES
 
 _BLOCK_BYTES = {"mxfp4": 17 / 32, "int4": 0.5625}
@@ -65,18 +65,28 @@ def _row(raw: Mapping[str, Any]) -> CatalogRow:
         default=raw.get("default", False),
         demonstration=raw.get("demonstration", False),
         revision=raw.get("revision", ""),
-        geometry=Geometry(
-            layers=raw["layers"],
-            full_layers=raw["full"],
-            sliding_layers=raw["sliding"],
-            linear_layers=raw["linear"],
-            hidden=raw["hidden"],
-            heads=raw["heads"],
-            kv_heads=raw["kv_heads"],
-            head_dim=raw["head_dim"],
-            vocab=raw["vocab"],
-            exact=raw["exact"],
-        ),
+        geometry=_geometry(raw),
+    )
+
+
+def _geometry(raw: Mapping[str, Any]) -> Geometry:
+    """The columns of a row as the shape they describe; what a row leaves out is the plain dense form."""
+    plain = ("layers", "hidden", "heads", "kv_heads", "head_dim", "vocab", "exact")
+    optional = (
+        "v_head_dim", "window", "full_kv_heads", "full_head_dim", "intermediate", "tie", "layer_embeddings", "vision",
+        "mtp_layers", "mm_profile_bytes", "note",
+    )  # fmt: skip
+    state = raw.get("state")
+    return Geometry(
+        **{name: raw[name] for name in plain},
+        **{name: raw[name] for name in optional if name in raw},
+        full_layers=raw["full"],
+        sliding_layers=raw["sliding"],
+        linear_layers=raw["linear"],
+        window_kind=Window(raw.get("window_kind", "sliding")),
+        latent=Latent(**raw["latent"]) if "latent" in raw else None,
+        state=State(**{**state, "kind": Recurrence(state["kind"])}) if state else None,
+        experts=Experts(**raw["experts"]) if "experts" in raw else None,
     )
 
 

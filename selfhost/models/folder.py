@@ -1,5 +1,6 @@
 """What kind of directory this is: a model, or one of the things that look like one."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from selfhost.core.errors import InputError
@@ -42,6 +43,11 @@ def check_is_model(folder: Path) -> None:
             id="MD006",
             place=place,
         )
+    if is_mistral_format(seen):
+        raise InputError(
+            f"{folder} holds a model in Mistral's own format only", why=MISTRAL_WHY, fix=MISTRAL_FIX, evidence=shown,
+            id="MD032", place=place,
+        )  # fmt: skip
     if any(name.endswith(".gguf") for name in seen):
         raise InputError(
             f"{folder} holds GGUF files and no config.json",
@@ -56,6 +62,18 @@ def check_is_model(folder: Path) -> None:
     raise InputError(f"{folder} has no config.json", why=_NEEDS, fix=fix, evidence=shown, id="MD003", place=place)
 
 
+def is_mistral_format(seen: Iterable[str]) -> bool:
+    """Whether these files are params.json and consolidated weights, as Mistral and Meta hand them out."""
+    found = set(seen)
+    return "xparams.json" in found and any(name.startswith("consolidated") for name in found)
+
+
+MISTRAL_WHY = "params.json and consolidated weights stand for config.json and *.safetensors, which are not there."
+_MISTRAL_FLAGS = "--config-format mistral --load-format mistral --tokenizer-mode mistral"
+MISTRAL_FIX = (
+    "name the repository of the same model in the transformers format, mostly under the same or a close name",
+    f"or serve it with the engine itself, which reads this format:\nvllm serve MODEL {_MISTRAL_FLAGS}",
+)
 _GGUF_WHY = "GGUF is the format of llama.cpp; the engines here load safetensors with a config.json."
 _GGUF_FIX = ("name the repository that the GGUF was made from (its card says so), for instance Qwen/Qwen3-4B",)
 _NEEDS = "A model directory holds config.json, the tokenizer's files and *.safetensors."

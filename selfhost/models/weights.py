@@ -2,22 +2,28 @@
 
 import json
 import re
-import struct
 import zipfile
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from selfhost.core.errors import InputError
+from selfhost.models import weights_errors as errors
 from selfhost.models.folder import PICKLES, is_pickle, names
+from selfhost.models.headers import LENGTH_BYTES, BadHeaderError, Tensor, length_of, tensors_in
+from selfhost.models.tensor_kinds import summed
 from selfhost.shapes.finding import Place
 from selfhost.shapes.host import Fact, Known, Unknown
-from selfhost.shapes.units import format_bytes
+from selfhost.shapes.tensors import Tensors
 
-_LENGTH = 8
-_HEADER_LIMIT = 100_000_000
-"""The format's own limit (safetensors, MAX_HEADER_SIZE)."""
-_POINTER = b"version https://git-lfs"
 _NUMBERED = re.compile(r"-(\d{5})-of-(\d{5})\.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """`tensors` is None for pickles, whose insides nobody reads here."""
+
+    total: Fact[int]
+    tensors: Tensors | None = None
 
 
 def files(folder: str | Path) -> tuple[Path, ...]:
@@ -41,17 +47,23 @@ def pickled(folder: str | Path) -> bool:
 
 def total_bytes(folder: str | Path) -> Fact[int]:
     """Bytes of all tensors by the headers. Raises InputError for damaged files."""
+    return measured(folder).total
+
+
+def measured(folder: str | Path) -> Measured:
+    """All headers once. Raises InputError for damaged files."""
     found = files(folder)
     if found:
-        return Known(sum(_data_bytes(path) for path in found), "safetensors headers")
+        tensors = summed(_read(path) for path in found)
+        return Measured(total=Known(tensors.total, "safetensors headers"), tensors=tensors)
     others = pickles(folder)
     if others:
-        return Known(sum(path.stat().st_size for path in others), "sizes of the pickle files")
-    return Unknown("there are no safetensors files")
+        return Measured(total=Known(sum(path.stat().st_size for path in others), "sizes of the pickle files"))
+    return Measured(total=Unknown("there are no safetensors files"))
 
 
-def check(folder: str | Path, *, allow_pickle: bool = True) -> None:
-    """Raise InputError when weights are missing, cut, or not what they are named; reads headers only.
+def check(folder: str | Path, *, allow_pickle: bool = True) -> Measured:
+    """Raise InputError when weights are missing, cut, or not what they are named; reads headers only, once.
 
     Plan refuses pickles before anything is fetched (PL031). `allow_pickle` false refuses those it could not know of:
     of a repository whose files nobody could list then.
@@ -59,19 +71,17 @@ def check(folder: str | Path, *, allow_pickle: bool = True) -> None:
     root = Path(folder)
     _check_leftovers(root)
     _check_shards(root)
-    found = files(root)
+    found = measured(root)
     others = pickles(root)
-    if not found and not others:
+    if isinstance(found.total, Unknown):
         raise InputError(
             f"{root} has no weights",
             why="There is neither a *.safetensors nor a pytorch_model*.bin beside config.json.",
-            fix=_again(root),
+            fix=errors.again(root),
             evidence=", ".join(names(root)[:8]),
             id="MD018",
             place=Place(path=str(root)),
         )
-    for path in found:
-        _data_bytes(path)
     if others and not allow_pickle:
         raise InputError(
             f"{root} has its weights only as pickles",
@@ -86,6 +96,7 @@ def check(folder: str | Path, *, allow_pickle: bool = True) -> None:
         )
     for path in others:
         _check_pickle(path)
+    return found
 
 
 def _check_leftovers(root: Path) -> None:
@@ -95,7 +106,7 @@ def _check_leftovers(root: Path) -> None:
             raise InputError(
                 f"{entry} points to a file that is gone",
                 why="The download was interrupted, or the hub's cache was partly deleted.",
-                fix=_again(root),
+                fix=errors.again(root),
                 evidence=f"{entry.name} -> {entry.readlink()}",
                 id="MD015",
                 place=Place(path=str(entry)),
@@ -110,7 +121,7 @@ def _check_shards(root: Path) -> None:
         raise InputError(
             f"{len(missing)} of {len(expected_shards(root))} weight files are missing in {root}: {_few(missing)}",
             why="A download that was stopped left .incomplete files." if half else "The copy or download is not whole.",
-            fix=_again(root),
+            fix=errors.again(root),
             evidence=_few(half),
             id="MD015",
             place=Place(path=str(root)),
@@ -139,116 +150,44 @@ def _weight_map(path: Path) -> dict[str, str]:
         index = json.loads(path.read_bytes())
         return {str(tensor): str(file) for tensor, file in index["weight_map"].items()}
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise _damaged(path, "is not a shard index", why="It holds no JSON object with weight_map.") from None
+        raise errors.damaged(path, "is not a shard index", why="It holds no JSON object with weight_map.") from None
 
 
-def _data_bytes(path: Path) -> int:
-    """Bytes of all tensors in one file, checked against the file's size. Raises InputError when they disagree."""
+def _read(path: Path) -> tuple[Tensor, ...]:
+    """All tensors of one file by its header, checked against the file's size. Raises InputError when they disagree."""
     size = path.stat().st_size
     if size == 0:
-        raise _empty(path)
+        raise errors.empty(path)
     with path.open("rb") as stream:
-        start = stream.read(_LENGTH)
-        length = struct.unpack("<Q", start)[0] if len(start) == _LENGTH else 0
-        if length < 2 or length > _HEADER_LIMIT:
-            raise _other_file(path, start + stream.read(300), kind="safetensors file")
+        start = stream.read(LENGTH_BYTES)
+        try:
+            length = length_of(start)
+        except BadHeaderError:
+            raise errors.other_file(path, start + stream.read(300), kind="safetensors file") from None
         header = stream.read(length)
     if len(header) < length:
-        raise _cut(path, size, f"{_LENGTH + length:,} bytes for the header alone")
-    total = _end_of_data(path, header)
-    if size != _LENGTH + length + total:
-        raise _cut(path, size, f"{_LENGTH + length + total:,} bytes by its header")
-    return total
-
-
-def _end_of_data(path: Path, header: bytes) -> int:
+        raise errors.cut(path, size, f"{LENGTH_BYTES + length:,} bytes for the header alone")
     try:
-        tensors: dict[str, Any] = json.loads(header)
-        ends = [tensor["data_offsets"][1] for name, tensor in tensors.items() if name != "__metadata__"]
-        if not all(isinstance(end, int) and end >= 0 for end in ends):
-            raise _damaged(path, "has a damaged header", why="A tensor's data_offsets are no byte positions.")
-        return max(ends, default=0)
-    except (ValueError, KeyError, TypeError, AttributeError, IndexError):
-        raise _damaged(path, "has a damaged header", why="It holds no JSON description of tensors.") from None
+        tensors = tensors_in(header)
+    except BadHeaderError as error:
+        raise errors.damaged(path, "has a damaged header", why=str(error)) from None
+    whole = LENGTH_BYTES + length + max((tensor.end for tensor in tensors), default=0)
+    if size != whole:
+        raise errors.cut(path, size, f"{whole:,} bytes by its header")
+    return tensors
 
 
 def _check_pickle(path: Path) -> None:
     """By its first and last bytes, without loading it: torch.save writes a zip archive since PyTorch 1.6."""
     size = path.stat().st_size
     if size == 0:
-        raise _empty(path)
+        raise errors.empty(path)
     with path.open("rb") as stream:
         start = stream.read(300)
     if start.startswith(b"PK") and not zipfile.is_zipfile(path):
-        raise _cut(path, size, "the end of its zip archive")
-    if start.startswith(_POINTER) or _is_page(start):
-        raise _other_file(path, start, kind="file of weights")
-
-
-def _cut(path: Path, size: int, expected: str) -> InputError:
-    return _damaged(
-        path,
-        f"has {size:,} bytes, expected {expected}",
-        why="The file was cut, as an interrupted copy or download leaves it.",
-        id="MD014",
-    )
-
-
-def _empty(path: Path) -> InputError:
-    return _damaged(path, "is empty (0 bytes)", why="The download did not get started, or the disk was full.")
-
-
-def _is_page(start: bytes) -> bool:
-    return start.lstrip().lower().startswith((b"<!doctype", b"<html", b"<?xml"))
-
-
-def _other_file(path: Path, start: bytes, *, kind: str) -> InputError:
-    """What a file is that is not of the `kind` its name says."""
-    if start.startswith(_POINTER):
-        wanted = re.search(rb"size (\d+)", start)
-        size = f" of {format_bytes(int(wanted[1]))}" if wanted else ""
-        return _damaged(
-            path,
-            f"is a Git LFS pointer, not the weights{size}",
-            why="The repository was cloned without git-lfs, so only placeholders came.",
-            fix=(f"in the clone:\ngit -C {path.parent} lfs pull", *_again(path.parent)),
-        )
-    if _is_page(start):
-        return _damaged(
-            path,
-            "is a web page, not weights",
-            why="A log-in or error page was saved under the file's name.",
-            evidence=start[:120].decode("utf-8", "replace"),
-        )
-    return _damaged(
-        path,
-        f"is not a {kind}",
-        why="Its first eight bytes are no header length.",
-        evidence=start[:24].hex(" "),
-    )
-
-
-def _damaged(
-    path: Path, what: str, *, why: str, fix: tuple[str, ...] = (), evidence: str = "", id: str = "MD016"
-) -> InputError:
-    return InputError(
-        f"{path} {what}",
-        why=why,
-        fix=fix or _again(path.parent, path),
-        evidence=evidence,
-        id=id,
-        place=Place(path=str(path)),
-    )
-
-
-def _again(folder: Path, file: Path | None = None) -> tuple[str, ...]:
-    """The command that fetches the model anew; a hub snapshot knows its own name."""
-    repo = re.search(r"models--(.+?)--(.+?)/snapshots/([0-9a-f]{40})", str(folder))
-    if repo:
-        one = f" {file.name}" if file else ""
-        force = " --force-download" if file else ""
-        return (f"fetch it again from the hub:\nhf download {repo[1]}/{repo[2]}{one} --revision {repo[3]}{force}",)
-    return (f"fetch it again, whole:\nhf download ORG/NAME --local-dir {folder}",)
+        raise errors.cut(path, size, "the end of its zip archive")
+    if errors.is_pointer(start) or errors.is_page(start):
+        raise errors.other_file(path, start, kind="file of weights")
 
 
 def _few(found: list[str]) -> str:

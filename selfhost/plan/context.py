@@ -58,9 +58,9 @@ def concurrency_of(service: Service, passed: PassedOn, *, on_cpu: bool) -> int:
 def settle(*, model: Model, service: Service, passed: PassedOn, budget: Budget, concurrency: int, on_cpu: bool) -> Room:
     """Choose context and KV cache inside `budget` and judge the sum. Raises InputError for an impossible context."""
     native = model.context_native.value if isinstance(model.context_native, Known) else None
-    asked = _asked(service, passed, native=native)
+    asked = asked_context(service, passed, native=native)
     if asked is not None:
-        _refuse_impossible(asked, native=native, model=model, service=service, passed=passed)
+        refuse_impossible(asked, native=native, model=model, service=service, passed=passed)
     room = budget.available - budget.margin - budget.weights - budget.overhead
     context = asked if asked is not None else _longest(native, budget, room=room, on_cpu=on_cpu)
     kv_bytes = _kv_bytes(budget, passed, context=context, concurrency=concurrency, room=room, on_cpu=on_cpu)
@@ -75,23 +75,23 @@ def settle(*, model: Model, service: Service, passed: PassedOn, budget: Budget, 
     )
     verdict, words = judge(memory, budget, context=context)
     decisions = (
-        _context_decision(
+        context_decision(
             model, service, passed, memory, context=context, native=native, on_cpu=on_cpu, fits=verdict is Verdict.FITS
         ),
-        _concurrency_decision(service, passed, memory, context=context, concurrency=concurrency),
+        concurrency_decision(service, passed, memory, context=context, concurrency=concurrency),
         memory_decision(memory, budget, verdict=verdict, words=words),
     )
     return Room(context=context, concurrency=concurrency, memory=memory, verdict=verdict, decisions=decisions)
 
 
-def _asked(service: Service, passed: PassedOn, *, native: int | None) -> int | None:
+def asked_context(service: Service, passed: PassedOn, *, native: int | None) -> int | None:
     """The context asked for; `auto` of the engine means the model's own."""
-    if "--max-model-len" in passed.flags:
+    if passed.text("--max-model-len") is not None:
         return passed.count("--max-model-len") or native or UNKNOWN_CONTEXT
     return service.context
 
 
-def _refuse_impossible(asked: int, *, native: int | None, model: Model, service: Service, passed: PassedOn) -> None:
+def refuse_impossible(asked: int, *, native: int | None, model: Model, service: Service, passed: PassedOn) -> None:
     def up(context: int) -> str:
         return command_line("up", service, change={"context": str(context)})
 
@@ -115,7 +115,7 @@ def _refuse_impossible(asked: int, *, native: int | None, model: Model, service:
         )
 
 
-def _candidates(native: int | None, *, on_cpu: bool) -> Iterator[int]:
+def candidates(native: int | None, *, on_cpu: bool) -> Iterator[int]:
     """The default context, then ever shorter ones that are still useful."""
     top = min(native or UNKNOWN_CONTEXT, CPU_CONTEXT if on_cpu else GPU_CONTEXT)
     yield top
@@ -126,7 +126,7 @@ def _candidates(native: int | None, *, on_cpu: bool) -> Iterator[int]:
 
 
 def _longest(native: int | None, budget: Budget, *, room: int, on_cpu: bool) -> int:
-    tried = tuple(_candidates(native, on_cpu=on_cpu))
+    tried = tuple(candidates(native, on_cpu=on_cpu))
     return next((tokens for tokens in tried if budget.kv_need(tokens) <= room), tried[-1])
 
 
@@ -146,7 +146,7 @@ def _kv_bytes(budget: Budget, passed: PassedOn, *, context: int, concurrency: in
     return max(wanted, math.ceil(one / MIB) * MIB)
 
 
-def _context_decision(
+def context_decision(
     model: Model,
     service: Service,
     passed: PassedOn,
@@ -158,7 +158,7 @@ def _context_decision(
     fits: bool,
 ) -> Decision:
     flag = "--max-model-len"
-    who = passed.by(flag) if flag in passed.flags else by(service, "context", service.context)
+    who = passed.by(flag) if passed.text(flag) is not None else by(service, "context", service.context)
     trained = f"of {format_tokens(native)}" if native is not None else "of an unknown length"
     top = min(native or UNKNOWN_CONTEXT, CPU_CONTEXT if on_cpu else GPU_CONTEXT)
     if who != SELFHOST:
@@ -187,7 +187,7 @@ def _context_decision(
     )
 
 
-def _concurrency_decision(
+def concurrency_decision(
     service: Service, passed: PassedOn, memory: MemoryPlan, *, context: int, concurrency: int
 ) -> Decision:
     flag = "--max-num-seqs"
@@ -199,5 +199,5 @@ def _concurrency_decision(
         reason=f"{held}; more wait in line",
         source=SOURCE,
         evidence=Evidence.READ_IN_CODE,
-        by=passed.by(flag) if flag in passed.flags else by(service, "concurrency", service.concurrency),
+        by=passed.by(flag) if passed.text(flag) is not None else by(service, "concurrency", service.concurrency),
     )

@@ -1,24 +1,50 @@
 """The order of decisions. Pure: the same host, model and service give the same plan on any machine."""
 
-from selfhost.engines import builds
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
 from selfhost.engines.base import engine
 from selfhost.engines.launch import Launch
-from selfhost.plan.context import concurrency_of, settle
+from selfhost.plan.context import concurrency_of
 from selfhost.plan.devices import choose_devices, device_decision
-from selfhost.plan.engine import engine_decisions
+from selfhost.plan.engine import EngineChoice, choose_engine, chosen
 from selfhost.plan.foreign_code import refuse_foreign_code
+from selfhost.plan.gains import gain_decision
 from selfhost.plan.mask import mask_of
-from selfhost.plan.memory.vllm import budget
+from selfhost.plan.memory.question import Answer, Question, Spread
 from selfhost.plan.parallel import parallel_decision
 from selfhost.plan.passed_on import PassedOn, without_repeats
-from selfhost.plan.precision import choose_precision, precision_decisions
-from selfhost.plan.reasoning import decide_reasoning
-from selfhost.plan.sampling import decide_sampling
+from selfhost.plan.precision import Precision, precision_decisions, precisions
+from selfhost.plan.reasoning import ReasoningDecision, decide_reasoning
+from selfhost.plan.sampling import Sampling, decide_sampling
 from selfhost.plan.serving import ADDRESS, serving_decisions
-from selfhost.shapes.host import Host, Known
+from selfhost.plan.settle import Settled, settle_on_cards, settle_on_cpu
+from selfhost.plan.tools import Tools, decide_tools
+from selfhost.shapes.host import Accelerator, Host, Known
 from selfhost.shapes.model import Model
-from selfhost.shapes.plan import EngineBuild, Plan
+from selfhost.shapes.plan import Decision, EngineBuild, Parallel, Plan, ReasoningPlan
 from selfhost.shapes.service import Service
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decided:
+    """The plan, and the arithmetic that it rests on."""
+
+    plan: Plan
+    question: Question
+    answer: Answer
+    precision: Precision
+    cards: tuple[Accelerator, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Modes:
+    """What is decided once the context is known."""
+
+    thinking: ReasoningDecision
+    reasoning: ReasoningPlan
+    sampling: Sampling
+    tools: Tools
 
 
 def decide(*, host: Host, model: Model, service: Service, port: int, build: EngineBuild | None = None) -> Plan:
@@ -26,55 +52,130 @@ def decide(*, host: Host, model: Model, service: Service, port: int, build: Engi
 
     A model that does not fit is no error here: the plan says so in its verdict.
     """
+    return decide_all(host=host, model=model, service=service, port=port, build=build).plan
+
+
+def decide_all(
+    *, host: Host, model: Model, service: Service, port: int, build: EngineBuild | None = None, count: int | None = None
+) -> Decided:
+    """Like `decide`, with the arithmetic. `count` asks for so many equal cards."""
     refuse_foreign_code(model, service)
-    devices = choose_devices(host=host, service=service)
-    build = build or builds.choose(backend=devices.backend, asked=service.engine)
-    passed = PassedOn.of(build.engine, service.engine_args)
-    precision = choose_precision(model=model, service=service, devices=devices, passed=passed)
-    on_cpu = not devices.cards
-    concurrency = concurrency_of(service, passed, on_cpu=on_cpu)
-    parts = budget(host=host, model=model, precision=precision, devices=devices, concurrency=concurrency, passed=passed)
-    room = settle(model=model, service=service, passed=passed, budget=parts, concurrency=concurrency, on_cpu=on_cpu)
-    thinking = decide_reasoning(model=model, service=service, engine=build.engine, context=room.context)
+    devices = choose_devices(host=host, service=service, count=count)
+    choice = (
+        chosen(build, host=host, devices=devices, service=service)
+        if build is not None
+        else choose_engine(host=host, devices=devices, service=service)
+    )
+    passed = PassedOn.of(choice.build.engine, service.engine_args)
+    found = precisions(
+        model=model, service=service, devices=devices, engine=choice.build.engine, version=choice.build.version,
+        passed=passed,
+    )  # fmt: skip
+    concurrency = concurrency_of(service, passed, on_cpu=not devices.cards)
+    settle = settle_on_cards if devices.cards else settle_on_cpu
+    settled = settle(
+        host=host, model=model, service=service, build=choice.build, devices=devices, precisions=found, passed=passed,
+        concurrency=concurrency,
+    )  # fmt: skip
+    modes = _modes(model=model, service=service, name=choice.build.engine, context=settled.context, passed=passed)
+    return _decided(host, model, service, choice=choice, settled=settled, modes=modes, passed=passed, port=port)
+
+
+def _modes(*, model: Model, service: Service, name: str, context: int, passed: PassedOn) -> _Modes:
+    thinking = decide_reasoning(model=model, service=service, engine=name, context=context)
     reasoning = passed.reasoning(thinking.plan)
-    sampling = decide_sampling(model=model, reasoning=reasoning, passed=passed)
-    tool_parser = model.family.tool_parser.get(build.engine, "")
-    launch = Launch(
+    sampling = decide_sampling(model=model, reasoning=reasoning, passed=passed, engine=name)
+    if sampling.client:  # an engine that keeps no such default: whoever asks has to send it
+        reasoning = replace(reasoning, client_extras={**sampling.client, **reasoning.client_extras})
+    return _Modes(
+        thinking=thinking,
+        reasoning=reasoning,
+        sampling=sampling,
+        tools=decide_tools(model=model, engine=name, passed=passed),
+    )
+
+
+def _decided(
+    host: Host, model: Model, service: Service, *, choice: EngineChoice, settled: Settled, modes: _Modes,
+    passed: PassedOn, port: int,
+) -> Decided:  # fmt: skip
+    build, precision = choice.build, settled.precision
+    launch = _launch(host, model, service, choice=choice, settled=settled, modes=modes, passed=passed, port=port)
+    module = engine(build.engine)
+    plan = Plan(
+        name=service.name, model=model, build=build, image=choice.image, runtime=choice.runtime,
+        device=settled.devices.device, device_name=settled.devices.name, address=ADDRESS, port=port,
+        port_explicit=service.port is not None, context=settled.context, concurrency=settled.concurrency,
+        weights_precision=precision.weights, kv_precision=precision.kv, reasoning=modes.reasoning,
+        parallel=parallel_of(settled.spread), memory=settled.memory, verdict=settled.verdict,
+        decisions=tuple(
+            _decisions(host, model, service, choice=choice, settled=settled, modes=modes, passed=passed, port=port)
+        ),
+        argv=module.argv(launch),
+        env={**module.env(launch), **mask_of(settled.devices, host=host)},
+    )  # fmt: skip
+    return Decided(
+        plan=plan, question=settled.question, answer=settled.answer, precision=precision, cards=settled.devices.cards
+    )
+
+
+def _decisions(
+    host: Host, model: Model, service: Service, *, choice: EngineChoice, settled: Settled, modes: _Modes,
+    passed: PassedOn, port: int,
+) -> Iterator[Decision]:  # fmt: skip
+    devices, build = settled.devices, choice.build
+    yield from choice.decisions
+    yield device_decision(devices, host=host, service=service)
+    yield from precision_decisions(settled.precision, host=host, service=service, devices=devices, passed=passed)
+    gained = gain_decision(settled, model=model)
+    if gained is not None:
+        yield gained
+    yield parallel_decision(
+        devices, passed=passed, spread=settled.spread, host=host, model=model, precision=settled.precision,
+        engine=build.engine,
+    )  # fmt: skip
+    yield from settled.decisions
+    yield modes.thinking.decision
+    yield modes.sampling.decision
+    yield from serving_decisions(
+        model=model, service=service, build=build, port=port, passed=passed, tools=modes.tools.decision
+    )
+    yield from passed.decisions()
+
+
+def _launch(
+    host: Host, model: Model, service: Service, *, choice: EngineChoice, settled: Settled, modes: _Modes,
+    passed: PassedOn, port: int,
+) -> Launch:  # fmt: skip
+    build, precision = choice.build, settled.precision
+    return Launch(
         model_path=model.path or model.id,
         served_name=model.served_name,
         address=ADDRESS,
         port=port,
-        context=room.context,
-        concurrency=concurrency,
-        kv_cache_bytes=room.memory.kv_cache if on_cpu else 0,
+        context=settled.context,
+        concurrency=settled.concurrency,
+        kv_cache_bytes=settled.kv_cache_bytes,
+        kv_cache_tokens=0,
         backend=build.backend,
         weights_precision=precision.weights,
         kv_precision=precision.kv,
-        reasoning=reasoning,
-        tool_parser=tool_parser,
-        devices=devices.ids,
+        reasoning=modes.reasoning,
+        tool_parser=modes.tools.parser,
+        devices=settled.devices.ids,
         trust_remote_code=service.trust_remote_code,
-        extra=without_repeats((*thinking.flags, *sampling.flags), passed) + service.engine_args,
+        extra=without_repeats((*modes.thinking.flags, *modes.sampling.flags), passed) + service.engine_args,
         cores=host.cpu.cores.value if isinstance(host.cpu.cores, Known) else None,
+        parallel=parallel_of(settled.spread),
+        gpu_memory_utilization=settled.question.utilization if settled.question.room.unified else None,
+        quantization_flags=precision.cache.flags,
+        version=build.version,
     )
-    return Plan(
-        name=service.name, model=model, build=build, device=devices.device, device_name=devices.name,
-        address=ADDRESS, port=port, port_explicit=service.port is not None, context=room.context,
-        concurrency=concurrency, weights_precision=precision.weights, kv_precision=precision.kv, reasoning=reasoning,
-        memory=room.memory, verdict=room.verdict,
-        decisions=(
-            *engine_decisions(build=build, service=service),
-            device_decision(devices, host=host, service=service),
-            *precision_decisions(precision, host=host, service=service, devices=devices, passed=passed),
-            parallel_decision(devices, passed=passed),
-            *room.decisions,
-            thinking.decision,
-            sampling.decision,
-            *serving_decisions(
-                model=model, service=service, build=build, port=port, passed=passed, tool_parser=tool_parser
-            ),
-            *passed.decisions(),
-        ),
-        argv=engine(build.engine).argv(launch),
-        env={**engine(build.engine).env(launch), **mask_of(devices, host=host)},
+
+
+def parallel_of(spread: Spread) -> Parallel:
+    """As the engine modules and the plan name it."""
+    return Parallel(
+        tensor=spread.tensor, pipeline=spread.pipeline, data=spread.data, expert=spread.expert,
+        attention_data=spread.attention_data,
     )  # fmt: skip

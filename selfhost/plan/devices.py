@@ -1,8 +1,9 @@
-"""Which device: chosen once, by stable id, by the placement gate."""
+"""Which devices: chosen once, by stable id, among those that a plan may be made for."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from selfhost.hosts.placement import gate
+from selfhost.hosts.placement import on_cards, stable_id
+from selfhost.hosts.plannable import plannable
 from selfhost.plan.origin import SELFHOST, by
 from selfhost.shapes.host import Accelerator, Host, Known
 from selfhost.shapes.plan import Decision, Evidence
@@ -12,47 +13,67 @@ from selfhost.shapes.units import format_bytes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Devices:
-    """The devices to run on. `cards` is empty on the CPU; `device` is `cpu` or a stable id."""
+    """The devices to run on. `cards` is empty on the CPU; `device` is `cpu` or stable ids with commas between."""
 
     cards: tuple[Accelerator, ...]
     backend: str
+    """`cpu`, `cuda`, `rocm`, `xpu`."""
     device: str
     name: str
+    candidates: tuple[tuple[Accelerator, ...], ...] = ()
+    """Groups of equal cards that reach each other, smallest first: what may be taken instead of `cards`."""
+    cpu_arch: str = ""
+    """On the CPU: `amx` where it has matrix units that engines use."""
 
     @property
     def ids(self) -> tuple[str, ...]:
-        return tuple(card.uuid or card.pci or str(card.index) for card in self.cards)
+        return tuple(stable_id(card) for card in self.cards)
+
+    def taking(self, cards: tuple[Accelerator, ...], *, host: Host) -> "Devices":
+        """The same choice with another of its candidates."""
+        placed = on_cards(host, cards)
+        return replace(self, cards=cards, device=placed.device, name=placed.device_name)
 
 
-def choose_devices(*, host: Host, service: Service) -> Devices:
-    """The device that the placement gate lets through. Raises what the gate raises."""
-    placed = gate(host, service.device)
+def choose_devices(*, host: Host, service: Service, count: int | None = None) -> Devices:
+    """The device to begin with: one card, or as many as were asked for. Raises what hosts/plannable raises."""
+    found = plannable(host, service.device, count=count)
+    placed = found.placement
     return Devices(
         cards=placed.accelerators,
         backend=placed.backend,
         device=placed.device,
         name=placed.device_name or f"CPU ({host.cpu.architecture})",
+        candidates=found.candidates,
+        cpu_arch="" if placed.accelerators or "amx_bf16" not in host.cpu.features else "amx",
     )
 
 
 def device_decision(devices: Devices, *, host: Host, service: Service) -> Decision:
     who = by(service, "device", service.device)
-    others = tuple(card.uuid for card in host.usable_accelerators if card not in devices.cards and card.uuid)
+    taken = {card.index for card in devices.cards}
+    others = tuple(card.uuid for card in host.usable_accelerators if card.index not in taken and card.uuid)
     if not devices.cards:
         return _cpu(host, who=who, others=others)
     card = devices.cards[0]
     memory = card.memory_free if isinstance(card.memory_free, Known) else card.memory_total
-    why = "largest free memory" if others else "the one usable accelerator"
+    why = _why(devices, others) if who == SELFHOST else "asked for"
     size = format_bytes(memory.value) if isinstance(memory, Known) else "an unknown amount"
     return Decision(
         field="devices",
         value=devices.device,
-        reason=f"{why if who == SELFHOST else 'asked for'}, {size}",
+        reason=f"{why}, {size}{' each' if len(devices.cards) > 1 else ''}",
         source=memory.how if isinstance(memory, Known) else memory.reason,
         evidence=Evidence.SEEN_HERE,
         by=who,
         alternatives=(*others, "cpu"),
     )
+
+
+def _why(devices: Devices, others: tuple[str, ...]) -> str:
+    if len(devices.cards) > 1:
+        return f"one card is too small, so {len(devices.cards)} equal ones"
+    return "largest free memory" if others else "the one usable accelerator"
 
 
 def _cpu(host: Host, *, who: str, others: tuple[str, ...]) -> Decision:

@@ -1,37 +1,155 @@
-"""Which engine, in which environment."""
+"""Which engine, in which build and image, and whether it runs as a process or only in a container."""
 
+from dataclasses import dataclass
+
+from selfhost.core.errors import EnvironmentMissing, InputError
+from selfhost.core.table import read_table
+from selfhost.engines import builds
+from selfhost.engines.images import image_of
 from selfhost.engines.names import shown
-from selfhost.plan.origin import by
-from selfhost.shapes.plan import Decision, EngineBuild, Evidence
+from selfhost.hosts.placement import old_driver
+from selfhost.hosts.slices import is_slice
+from selfhost.plan.devices import Devices
+from selfhost.plan.engine_words import container_decision, engine_decision, environment_decision, image_decision
+from selfhost.shapes.host import Host, Known
+from selfhost.shapes.plan import Decision, EngineBuild, Image, Plan
 from selfhost.shapes.service import Service
-from selfhost.shapes.units import format_bytes
+
+PROCESS, CONTAINER = "process", "container"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Card:
+    """A row of engine.toml: which engines compute on it."""
+
+    backend: str
+    archs: tuple[str, ...]
+    engines: tuple[str, ...]
+    source: str
+    without: str = ""
+    """Why another engine does not compute there, in a clause."""
+    note: str = ""
+    gguf: bool = False
+    """llama.cpp with a GGUF of the model is the better answer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineChoice:
+    """What is started; `runtime` is `process`, or `container` where nothing else serves on this device."""
+
+    build: EngineBuild
+    image: Image | None
+    runtime: str
+    decisions: tuple[Decision, ...]
+
+
+def choose_engine(*, host: Host, devices: Devices, service: Service) -> EngineChoice:
+    """The engine asked for, or the first that computes on these devices, in the newest build for their driver.
+
+    Raises InputError for an engine that has no code for the card, EnvironmentMissing for a driver that is too old.
+    """
+    arch = _arch(devices)
+    card = card_of(devices.backend, arch)
+    asked = service.engine or card.engines[0]
+    _has_code(asked, card, devices)
+    driver = host.driver.value if devices.backend == "cuda" and isinstance(host.driver, Known) else ""
+    build = builds.choose(backend=devices.backend, asked=asked, driver=driver)
+    return chosen(build, host=host, devices=devices, service=service)
+
+
+def chosen(build: EngineBuild, *, host: Host, devices: Devices, service: Service) -> EngineChoice:
+    """What follows from a build that was settled on. Raises EnvironmentMissing for a driver that is too old for it."""
+    driver = host.driver.value if devices.backend == "cuda" and isinstance(host.driver, Known) else ""
+    if not builds.starts_on(build, driver):
+        found = old_driver(host)
+        if found is not None:
+            raise found
+    card = card_of(devices.backend, _arch(devices))
+    image = image_of(build, arch=_arch(devices))
+    why = _only_containers(build, devices)
+    decisions = [
+        engine_decision(
+            build,
+            host=host,
+            devices=devices,
+            service=service,
+            note=card.note,
+            source=card.source,
+            others=tuple(name for name in card.engines if name != build.engine),
+            gguf=card.gguf,
+        )
+    ]
+    if why:
+        decisions.append(
+            container_decision(build, why=why, by_card=build.backend != "cuda" or why != build.why_no_process)
+        )
+    else:
+        decisions.append(environment_decision(build))
+    if image is not None and devices.cards:
+        decisions.append(image_decision(image))
+    return EngineChoice(build=build, image=image, runtime=CONTAINER if why else PROCESS, decisions=tuple(decisions))
+
+
+def card_of(backend: str, arch: str) -> Card:
+    """The row for a kind of card; one that no row knows is taken for one that vLLM computes on."""
+    for row in read_table("selfhost.plan", "engine.toml")["card"]:
+        if row["backend"] == backend and (not row["archs"] or arch in row["archs"]):
+            return Card(**{**row, "archs": tuple(row["archs"]), "engines": tuple(row["engines"])})
+    return Card(
+        backend=backend,
+        archs=(arch,),
+        engines=("vllm", "sglang") if backend == "cuda" else ("vllm",),
+        source="no row of engine.toml knows this architecture",
+        note="no table of this version knows this card: whether the engine has code for it, its log tells",
+    )
+
+
+def only_in_a_container(plan: Plan) -> EnvironmentMissing:
+    """Why `up` does not start a plan that is for a container."""
+    reason = next((decision.reason for decision in plan.decisions if decision.field == "runtime"), "")
+    return EnvironmentMissing(
+        f"{shown(plan.build.engine)} {plan.build.version} on {plan.device_name} runs in a container only",
+        why=f"{reason[:1].upper()}{reason[1:]}. This version of selfhost starts processes.",
+        fix=(
+            "take another engine or version that runs as a process:\nselfhost plan MODEL --explain",
+            "or run on the CPU:\nselfhost up MODEL --device cpu",
+        ),
+        evidence=plan.image.reference if plan.image is not None else "",
+        id="PL072",
+    )
+
+
+def _has_code(asked: str, card: Card, devices: Devices) -> None:
+    name, _, _ = asked.strip().lower().partition("@")
+    known = {build.engine for build in builds.rows()}
+    if name not in known or name in card.engines:
+        return
+    first = card.engines[0]
+    raise InputError(
+        f"{shown(name)} does not run on {devices.name}",
+        why=f"{card.without}.",
+        fix=(f"use {shown(first)}, which does:\nselfhost up MODEL --engine {first}",),
+        evidence=card.source,
+        id="PL071",
+    )
+
+
+def _only_containers(build: EngineBuild, devices: Devices) -> str:
+    """Why this version could not start it as a process; empty when it could."""
+    if devices.cards and is_slice(devices.cards[0]):
+        return "a slice of a card is handed to a container by its uuid, and a process would see the whole card"
+    return build.why_no_process
+
+
+def _arch(devices: Devices) -> str:
+    if not devices.cards:
+        return ""
+    arch = devices.cards[0].arch
+    return arch.value if isinstance(arch, Known) else ""
 
 
 def engine_decisions(*, build: EngineBuild, service: Service) -> tuple[Decision, ...]:
-    """The engine and the environment that it is installed into."""
-    backend = (
-        "no accelerator is used, so its CPU build"
-        if build.backend == "cpu"
-        else "the build for this accelerator, never run on one by us"
-    )
-    return (
-        Decision(
-            field="engine",
-            value=f"{shown(build.engine)} {build.version}",
-            reason=f"{backend}; the only engine that this version of selfhost starts",
-            source=build.source,
-            evidence=Evidence.SEEN_ELSEWHERE if build.backend == "cpu" else Evidence.READ_IN_CODE,
-            evidence_note="started and checked by selfhost's own tests"
-            if build.backend == "cpu"
-            else "never run by us",
-            by=by(service, "engine", service.engine),
-        ),
-        Decision(
-            field="environment",
-            value=f"{build.distribution}=={build.version}",
-            reason=f"a managed environment of its own, {format_bytes(build.installed_bytes)}, shared by deployments",
-            source=build.source,
-            evidence=Evidence.SEEN_ELSEWHERE if build.constraints else Evidence.ASSUMED,
-            evidence_note="size as measured" if build.constraints else "size estimated",
-        ),
-    )
+    """Of a build alone, where nothing is known of host and devices."""
+    from selfhost.plan.engine_words import bare_decision
+
+    return bare_decision(build, service=service), environment_decision(build)

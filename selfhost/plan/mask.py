@@ -1,5 +1,6 @@
 """How a plain process is kept to its devices: without a container nothing but a mask selects."""
 
+from selfhost.hosts.slices import is_slice
 from selfhost.plan.devices import Devices
 from selfhost.shapes.host import Host
 
@@ -10,8 +11,8 @@ def mask_of(devices: Devices, *, host: Host) -> dict[str, str]:
     Ordinals, because vLLM for long read UUIDs here as numbers (https://github.com/vllm-project/vllm/pull/46132);
     the engine's environment sets CUDA_DEVICE_ORDER=PCI_BUS_ID, which makes them mean what detection saw.
     """
-    if devices.backend != "cuda" or not devices.cards:
-        return {}
+    if devices.backend != "cuda" or not devices.cards or is_slice(devices.cards[0]):
+        return {}  # a slice is granted to a container, in which nothing else is visible
     visible = sorted(
         (card for card in host.accelerators if card.vendor is devices.cards[0].vendor), key=lambda c: c.pci
     )

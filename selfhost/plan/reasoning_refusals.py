@@ -6,6 +6,7 @@ from typing import Any
 
 from selfhost.core.errors import InputError
 from selfhost.core.table import read_table
+from selfhost.engines.names import shown
 from selfhost.plan.command_line import command_line
 from selfhost.shapes.host import Known
 from selfhost.shapes.model import Model
@@ -58,15 +59,62 @@ def cannot_stop(model: Model, service: Service, *, has_budget: bool, levels: Seq
     )
 
 
-def no_budget(model: Model, service: Service, *, levels: Sequence[str], can_stop: bool) -> InputError:
+def no_budget(
+    model: Model, service: Service, *, engine: str, why: str, levels: Sequence[str], can_stop: bool
+) -> InputError:  # fmt: skip
     fix = [f"think little:\n{_up(service, 'effort=low')}"] if "low" in levels else []
     fix += [f"or not at all:\n{_up(service, 'off')}"] if can_stop else []
+    fix += _other_engine(model, service, engine, budget=True)
     return InputError(
-        f"{model.id} takes no thinking budget on vLLM, so `--reasoning {service.reasoning}` is not possible",
-        why="Its parser does not say where thinking begins and ends; vLLM answers 400 to a request with a budget.",
+        f"{model.id} takes no thinking budget on {shown(engine)}, so `--reasoning {service.reasoning}` is not possible",
+        why=why,
         fix=_first_without_or(fix) or _without(service),
         id="PL022",
     )
+
+
+def no_parser(model: Model, service: Service, *, engine: str, can_stop: bool) -> InputError:
+    fix = _other_engine(model, service, engine)
+    fix += [f"or without thinking:\n{_up(service, 'off')}"] if can_stop else []
+    return InputError(
+        f"{shown(engine)} cannot set {model.id}'s thoughts apart, so `--reasoning {service.reasoning}` is not possible",
+        why="It has no parser for their marks: they would stand in the answers, and nothing would limit them.",
+        fix=_first_without_or(fix) or _without(service),
+        id="PL025",
+    )
+
+
+def budget_clashes(service: Service, *, engine: str, clash: str) -> InputError:
+    return InputError(
+        f"{shown(engine)} does not start with `{clash}` and a thinking budget",
+        why="The part that holds answers to a grammar keeps the budget too, and only the default one (xgrammar) can.",
+        fix=(f"leave `{clash}` out", f"or think without a budget:\n{_up(service, 'on')}"),
+        id="PL026",
+    )
+
+
+def deaf_parser(model: Model, service: Service, *, engine: str, own: str, ours: str) -> InputError:
+    return InputError(
+        f"`--reasoning-parser {own}` takes every answer of {model.id} for a thought while thinking is off",
+        why="That parser reads no switch: it expects a thought in every answer, and the answer's text stays empty.",
+        fix=(
+            f"leave the flag out: selfhost gives {shown(engine)} the parser `{ours}`, which hears the switch",
+            f"or let it think:\n{_up(service, 'on')}",
+        ),
+        id="PL027",
+    )
+
+
+def _other_engine(model: Model, service: Service, engine: str, *, budget: bool = False) -> list[str]:
+    """The other engine, where it can."""
+    able = [
+        name
+        for name in model.family.reasoning_parser
+        if name != engine and (not budget or model.family.budget.get(name, "none") != "none")
+    ]
+    return [
+        f"or with {shown(name)}, which can:\n{command_line('up', service, change={'engine': name})}" for name in able
+    ]
 
 
 def no_such_effort(

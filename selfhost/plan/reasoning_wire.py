@@ -17,6 +17,33 @@ THINK_STRINGS = {"reasoning_start_str": "<think>", "reasoning_end_str": "</think
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EngineWords:
+    """What an engine calls things, and what it keeps by itself: a row of reasoning.toml."""
+
+    response_field: str
+    """Where a thought stands in an answer's message, and in a stream's delta."""
+    budget_fields: tuple[str, ...]
+    """Path of the request field with the tokens that a thought may have."""
+    budget_flags: tuple[str, ...] = ()
+    """Switches of the server that a budget needs."""
+    budget_variable: str = ""
+    """Environment variable with a budget for every request that sends none; empty where there is none."""
+    no_budget: str = ""
+    """What happens to a budget that the parser does not support."""
+    clashes: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Engine flag → values with which a budget stops the server."""
+    deaf: frozenset[str] = frozenset()
+    """Parsers that expect a thought in every answer, whatever the request says."""
+
+    def budget(self, tokens: int) -> Fields:
+        """The request fields of a budget."""
+        value: object = tokens
+        for name in reversed(self.budget_fields):
+            value = {name: value}
+        return value if isinstance(value, dict) else {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Wire:
     """Fields that put a family into each mode. `on` and `off` are None where that mode cannot be asked for.
 
@@ -24,6 +51,8 @@ class Wire:
     """
 
     parser: str
+    """Empty where the engine has none: thoughts then stay in the text."""
+    engine: EngineWords
     on: Fields | None = None
     off: Fields | None = None
     can_switch: bool = False
@@ -36,6 +65,8 @@ class Wire:
     has_budget: bool = False
     budget_key: str = ""
     """Template variable of a budget that the model was trained to keep."""
+    client: Fields = field(default_factory=dict)
+    """Request fields without which thoughts are not found in this family's answers."""
     flags: tuple[str, ...] = ()
     note: str = ""
 
@@ -48,25 +79,50 @@ class Wire:
 
     def request(self, fields: Fields | None) -> Fields:
         if not fields:
-            return {}
-        return dict(fields) if self.top_level else {"chat_template_kwargs": dict(fields)}
+            return dict(self.client) if fields is not None else {}
+        told: Fields = dict(fields) if self.top_level else {"chat_template_kwargs": dict(fields)}
+        return {**told, **self.client}
 
     @property
     def possible(self) -> tuple[str, ...]:
         """Every mode that could be asked for."""
-        modes = ["on"] + (["off"] if self.off is not None else [])
-        modes += ["budget=N"] if self.has_budget else []
+        told = self.can_switch and not self.budget_key  # a budget of 0 still writes a thought into the prompt
+        off = ["off"] if self.off is not None and (self.parser or told) else []
+        if not self.parser:
+            return tuple(off)
+        modes = ["on", *off] + (["budget=N"] if self.has_budget else [])
         return (*modes, *(f"effort={level}" for level in self.efforts))
 
 
 @cache
+def _table() -> dict[str, Any]:
+    return read_table("selfhost.plan", "reasoning.toml")
+
+
+@cache
+def words_of(engine: str) -> EngineWords:
+    """Raises KeyError for an engine that the table does not know."""
+    row = _table()["engine"][engine]
+    return EngineWords(
+        response_field=row["response_field"],
+        budget_fields=tuple(row["budget_fields"]),
+        budget_flags=tuple(row.get("budget_flags", ())),
+        budget_variable=row.get("budget_variable", ""),
+        no_budget=row["no_budget"],
+        clashes={flag: tuple(values) for flag, values in row.get("clashes", {}).items()},
+        deaf=frozenset(row["deaf"]),
+    )
+
+
+@cache
 def _details() -> dict[str, dict[str, Any]]:
-    return {row["family"]: row for row in read_table("selfhost.plan", "reasoning.toml")["family"]}
+    return {row["family"]: row for row in _table()["family"]}
 
 
 def wire_of(family: Family, *, engine: str) -> Wire:
     """The wire of `family` on `engine`; of the class alone where the family has no row of its own."""
-    details = _details().get(family.id, {})
+    shared = _details().get(family.id, {})
+    details = {**shared, **shared.get(engine, {})}
     budget = family.budget.get(engine, "none")
     kind = family.reasoning_class
     mode = _MODES.get(kind, {})
@@ -76,6 +132,7 @@ def wire_of(family: Family, *, engine: str) -> Wire:
         flags += ("--reasoning-effort-map", json.dumps(details["effort_map"]))
     return Wire(
         parser=family.reasoning_parser.get(engine, ""),
+        engine=words_of(engine),
         on=details.get("on", mode.get("on")),
         off=details.get("off", mode.get("off")),
         can_switch=kind in _SWITCHED,
@@ -83,8 +140,9 @@ def wire_of(family: Family, *, engine: str) -> Wire:
         server_reads_effort=details.get("server_reads_effort", True),
         effort_key=key,
         efforts=dict(details.get("efforts", {})),
-        has_budget=budget in ("flag", "config"),
+        has_budget=budget != "none",
         budget_key=details.get("budget_key", ""),
+        client=dict(details.get("client", {})),
         flags=flags,
         note=details.get("note", ""),
     )

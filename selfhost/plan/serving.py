@@ -14,7 +14,7 @@ ADDRESS = "127.0.0.1"
 
 
 def serving_decisions(
-    *, model: Model, service: Service, build: EngineBuild, port: int, passed: PassedOn, tool_parser: str
+    *, model: Model, service: Service, build: EngineBuild, port: int, passed: PassedOn, tools: Decision
 ) -> Iterator[Decision]:
     """Address, key, execution, tools, statistics, network, and chat where it does not work."""
     yield Decision(
@@ -36,7 +36,7 @@ def serving_decisions(
     )
     if build.backend == "cpu":
         yield _execution(passed)
-    yield _tools(model, tool_parser)
+    yield tools
     yield Decision(
         field="statistics",
         value="off",
@@ -78,14 +78,4 @@ def _execution(passed: PassedOn) -> Decision:
         evidence_note="ready after 22 to 30 s eager, 79 to 108 s compiled, on 2 cores",
         by=passed.by(flag) if flag else "selfhost",
         alternatives=("compiled",),
-    )
-
-
-def _tools(model: Model, tool_parser: str) -> Decision:
-    return Decision(
-        field="tools",
-        value=f"parser {tool_parser}" if tool_parser else "none",
-        reason="the family writes its tool calls in this form" if tool_parser else "no parser is known for this family",
-        source=model.family.source,
-        evidence=Evidence.READ_IN_CODE if tool_parser else Evidence.ASSUMED,
     )

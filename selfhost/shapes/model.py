@@ -3,7 +3,11 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from selfhost.shapes.geometry import Geometry
 from selfhost.shapes.host import Fact
+from selfhost.shapes.tensors import Tensors
+
+__all__ = ["Geometry"]
 
 
 class Origin(StrEnum):
@@ -59,23 +63,6 @@ class Family:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Geometry:
-    """Shape of the network. Layers by kind; `head_dim` and `hidden` in elements."""
-
-    layers: int
-    full_layers: int
-    sliding_layers: int = 0
-    linear_layers: int = 0
-    hidden: int
-    heads: int
-    kv_heads: int
-    head_dim: int
-    vocab: int
-    exact: bool = True
-    """False when the architecture was computed as the nearest generic form."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Model:
     """A model as it will be served. Sizes in bytes, context in tokens."""
 
@@ -107,3 +94,15 @@ class Model:
     """Weights are only there as pickles (.bin, .pt)."""
     demonstration: bool = False
     """Too small to be useful: shows that the plumbing works."""
+    quant_form: str = ""
+    """How far a scale of a published FP8 checkpoint reaches: `per channel`, `per tensor`, `block`; empty: unknown."""
+    kv_quant: str = ""
+    """`fp8` when the checkpoint ships scales of its own for the KV cache, so that engines round it by themselves."""
+    scheme: str = ""
+    """What the checkpoint is stored in, finer than `dtype`: fp8, fp8_block, int8, int4, awq, gptq, nvfp4, bf16…"""
+    left_out: tuple[str, ...] = ()
+    """Modules that a quantized checkpoint keeps in 16 bits, as it names them."""
+    generation: dict[str, float] = field(default_factory=dict)
+    """Sampling that the authors recommend (generation_config.json): temperature, top_p, top_k, min_p…"""
+    tensors: Tensors | None = None
+    """The checkpoint's tensors, where its headers were read (models/per_rank.py divides them over devices)."""

@@ -47,6 +47,59 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Parallel:
+    """How a model is cut: `tensor` × `pipeline` devices hold one copy, and there are `data` copies."""
+
+    tensor: int = 1
+    pipeline: int = 1
+    data: int = 1
+    expert: bool = False
+    """Experts are divided over tensor × data devices instead of being cut."""
+    attention_data: int = 1
+    """SGLang: attention runs as so many copies inside the tensor group."""
+
+    @property
+    def devices(self) -> int:
+        return self.tensor * self.pipeline * self.data
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Image:
+    """One published container image of an engine: a row of engines/images.toml."""
+
+    engine: str
+    version: str
+    backend: str
+    name: str
+    """`vllm/vllm-openai`."""
+    tag: str = ""
+    """Empty where no tag of this version was read anywhere: it is looked up when the image is pulled."""
+    tag_pattern: str = ""
+    """How tags of this image look, where the tag itself is not known: `v0.5.23-rocm…-mi30x-DATE`."""
+    newest_read: str = ""
+    """The newest tag of this image that was read somewhere, of an older version."""
+    line: str = ""
+    """`cu129`: an image beside the default one, for older drivers."""
+    command: tuple[str, ...] = ()
+    """What stands before the flags; empty where the image's own entrypoint serves."""
+    user: str = ""
+    """A user without root that the image has, as `--user` takes it; empty where it has none."""
+    toolkit: str = ""
+    """`CUDA 13`, `ROCm 7.2`."""
+    driver_floor: str = ""
+    """The oldest NVIDIA driver branch."""
+    archs: tuple[str, ...] = ()
+    """Architectures that this image is for, where others of the same version are for others."""
+    platforms: tuple[str, ...] = ()
+    source: str = ""
+
+    @property
+    def reference(self) -> str:
+        """`vllm/vllm-openai:v0.33.0`, or the name alone while the tag is not known."""
+        return f"{self.name}:{self.tag}" if self.tag else self.name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EngineBuild:
     """One installable build of an engine: a row of engines/versions.toml."""
 
@@ -56,7 +109,7 @@ class EngineBuild:
     distribution: str
     """Name on PyPI."""
     backend: str
-    """`cpu`, `cuda`."""
+    """`cpu`, `cuda`, `rocm`, `xpu`."""
     requirements: tuple[str, ...]
     """Exact requirements beside the distribution itself."""
     remove: tuple[str, ...] = ()
@@ -74,6 +127,20 @@ class EngineBuild:
     python: str = ""
     """Python versions that the build supports, as a specifier."""
     source: str = ""
+    process: bool = True
+    """selfhost can install it and start it as a process; False: it is served from its image only."""
+    why_no_process: str = ""
+    toolkit: str = ""
+    """What it is compiled with: `CUDA 13`."""
+    driver_floor: str = ""
+    """The oldest NVIDIA driver branch on which it starts; empty without one."""
+    line: str = ""
+    """`cu129`: a build beside the default one, for older drivers."""
+    kernels: tuple[str, ...] = ()
+    """Packages with compiled kernels at the exact version, without which the engine needs nvcc for some of them."""
+    kernels_index: str = ""
+    verified: bool = True
+    """False for a version that is newer than every row: flags are those of the newest row."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +162,14 @@ class ReasoningPlan:
     can_switch: bool = False
     unsent: str = "served"
     """What a client that sends nothing gets: `served` or `only when asked`."""
+    response_field: str = ""
+    """Where a thought stands in an answer: `reasoning`, `reasoning_content`; empty where none is set apart."""
+    answer_budget: int = 0
+    """Least `max_tokens` with which a reply is not cut inside its thoughts; 0 where there are none."""
+    server_flags: tuple[str, ...] = ()
+    """Switches of the engine, without values, that keep the mode."""
+    env: dict[str, str] = field(default_factory=dict)
+    """Variables for the engine that keep the mode."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +198,10 @@ class Plan:
     name: str
     model: Model
     build: EngineBuild
+    image: Image | None = None
+    """What a container is made from; None where there is no image for it."""
     runtime: str = "process"
+    """`process`, or `container` where this card is served from containers only."""
     device: str
     """`cpu`, or the accelerator: its uuid, else its PCI address, else its index."""
     device_name: str
@@ -135,6 +213,7 @@ class Plan:
     weights_precision: str
     kv_precision: str
     reasoning: ReasoningPlan
+    parallel: Parallel = field(default_factory=Parallel)
     memory: MemoryPlan
     verdict: Verdict
     decisions: tuple[Decision, ...]
@@ -142,6 +221,11 @@ class Plan:
     """Arguments behind `python -m MODULE`."""
     env: dict[str, str]
     """Added to the engine's environment."""
+
+    @property
+    def device_count(self) -> int:
+        """Accelerators that one start takes; 1 on the CPU."""
+        return self.parallel.devices
 
     @property
     def base_url(self) -> str:

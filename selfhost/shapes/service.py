@@ -41,6 +41,8 @@ class Service:
     reasoning: ReasoningAsk | None = None
     precision: str | None = None
     kv_cache: str | None = None
+    kv_skip_layers: tuple[str, ...] = ()
+    """Layers whose KV cache stays as computed: numbers, or `sliding_window`."""
     engine: str | None = None
     """`vllm` or `vllm@0.32.0`."""
     trust_remote_code: bool = False

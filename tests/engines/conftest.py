@@ -12,10 +12,10 @@ def parser_python(request: pytest.FixtureRequest) -> str:
     named = os.environ.get("SELFHOST_TEST_ENGINE_PYTHON", "")
     if named and Path(named).exists():
         return named
-    try:
-        return str(request.getfixturevalue("engine_python"))
-    except pytest.FixtureLookupError:
-        message = "no Python with vLLM: set SELFHOST_TEST_ENGINE_PYTHON"
-        if os.environ.get("CI"):
-            pytest.fail(message)
-        pytest.skip(message)
+    found = request.getfixturevalue("engine_python")
+    if found:
+        return str(found)
+    message = "no Python with vLLM: `make up` installs one, or set SELFHOST_TEST_ENGINE_PYTHON"
+    if os.environ.get("CI"):
+        pytest.fail(message)
+    pytest.skip(message)

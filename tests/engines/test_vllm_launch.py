@@ -5,8 +5,12 @@ import json
 import pytest
 
 from selfhost.core.errors import InputError
-from selfhost.engines import vllm
+from selfhost.engines import sglang, vllm
 from selfhost.engines.base import engine
+from selfhost.engines.builds import rows
+from selfhost.engines.since import too_new
+from selfhost.shapes.plan import EngineBuild, Parallel, ReasoningPlan
+from selfhost.shapes.service import ReasoningMode
 from tests.engines.launches import CARD, SWITCHED_OFF, launch
 
 
@@ -99,6 +103,54 @@ def test_unknown_cores_leave_the_binding_to_the_engine() -> None:
 
 def test_the_module_is_found_by_its_name_and_others_are_refused() -> None:
     assert engine("vllm") is vllm
+    assert engine("sglang") is sglang
     assert engine("vllm").PHASES[-1] == "ready"
     with pytest.raises(InputError):
-        engine("sglang")
+        engine("ollama")
+
+
+def test_a_share_of_the_card_is_given_when_it_was_planned_and_bytes_count_before_it() -> None:
+    assert value(vllm.argv(launch(**CARD, gpu_memory_utilization=0.88)), "--gpu-memory-utilization") == "0.88"
+    unified = vllm.argv(launch(**{**CARD, "kv_cache_bytes": 4 * 2**30}, gpu_memory_utilization=0.9))
+    assert value(unified, "--kv-cache-memory-bytes") == "4294967296"
+    assert "--gpu-memory-utilization" not in unified
+
+
+def test_a_model_is_cut_as_it_was_planned() -> None:
+    eight = {**CARD, "devices": tuple(f"GPU-{number}" for number in range(8))}
+    argv = vllm.argv(launch(**eight, parallel=Parallel(tensor=2, pipeline=2, data=2, expert=True)))
+    assert value(argv, "--tensor-parallel-size") == "2"
+    assert value(argv, "--pipeline-parallel-size") == "2"
+    assert value(argv, "--data-parallel-size") == "2"
+    assert "--enable-expert-parallel" in argv
+    assert not [word for word in vllm.argv(launch(**CARD)) if "parallel" in word]
+
+
+def test_flags_of_the_precision_follow_it_and_give_way_to_the_users_own() -> None:
+    words = ("--linear-backend", "triton", "--kv-cache-dtype-skip-layers", "0", "sliding_window")
+    argv = vllm.argv(launch(**CARD, quantization_flags=words))
+    start = argv.index("--linear-backend")
+    assert argv[start : start + 5] == words
+    mine = vllm.argv(launch(**CARD, quantization_flags=words, extra=("--linear-backend", "marlin")))
+    assert value(mine, "--linear-backend") == "marlin"
+    assert "sliding_window" in mine
+
+
+def test_what_a_reasoning_plan_needs_beside_its_parser_is_handed_on() -> None:
+    plan = ReasoningPlan(mode=ReasoningMode.ON, server_flags=("--enable-force-include-usage",), env={"A_LIMIT": "7"})
+    assert "--enable-force-include-usage" in vllm.argv(launch(reasoning=plan))
+    assert vllm.env(launch(reasoning=plan))["A_LIMIT"] == "7"
+
+
+@pytest.mark.parametrize("build", [row for row in rows() if row.engine == "vllm"], ids=lambda row: row.version)
+def test_no_planned_flag_is_newer_than_a_build_that_it_is_given_to(build: EngineBuild) -> None:
+    everything = launch(
+        **{**CARD, "devices": ("a", "b")},
+        reasoning=SWITCHED_OFF,
+        tool_parser="hermes",
+        weights_precision="fp8",
+        kv_precision="fp8",
+        gpu_memory_utilization=0.9,
+        parallel=Parallel(tensor=2, expert=True),
+    )
+    assert too_new("vllm", build.version, vllm.argv(everything)) == ()

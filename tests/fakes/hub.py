@@ -21,6 +21,11 @@ from typing import Any, Self
 LFS_SUFFIXES = (".safetensors", ".bin", ".gguf")
 
 
+class _Server(ThreadingHTTPServer):
+    def handle_error(self, *_: object) -> None:
+        """A client that leaves in the middle of a file is no error of the hub's."""
+
+
 class FakeHub:
     """The hub. `requests` lists what was asked (method, path, range), `tokens` which tokens came along."""
 
@@ -49,7 +54,7 @@ class FakeHub:
         self.lock = threading.Lock()
         self._digests: dict[Path, str] = {}
         handler = type("Handler", (_Handler,), {"hub": self})
-        self._server = ThreadingHTTPServer(("127.0.0.1", port), handler)
+        self._server = _Server(("127.0.0.1", port), handler)
         self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
 
@@ -188,19 +193,22 @@ class _Handler(BaseHTTPRequestHandler):
             return
         data = path.read_bytes()
         etag = self.hub.etag(path)
-        asked = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range", ""))
-        start = int(asked[1]) if asked and not self.hub.ignore_range else 0
+        asked = None if self.hub.ignore_range else re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range", ""))
+        start = int(asked[1]) if asked else 0
+        if asked and start >= len(data):
+            self._refuse(416, "", "the range lies behind the end", {"Content-Range": f"bytes */{len(data)}"})
+            return
         if self.hub.corrupt and with_body:
             data = data[:-1] + bytes([data[-1] ^ 255])
-        body = data[start:]
-        self.send_response(206 if start else 200)
+        body = data[start : int(asked[2]) + 1 if asked and asked[2] else None]
+        self.send_response(206 if asked else 200)
         self.send_header("ETag", f'"{etag}"')
         self.send_header("X-Repo-Commit", self.hub.commit(repo_id))
         if path.name.endswith(LFS_SUFFIXES):
             self.send_header("X-Linked-Etag", f'"{etag}"')
             self.send_header("X-Linked-Size", str(len(data)))
-        if start:
-            self.send_header("Content-Range", f"bytes {start}-{len(data) - 1}/{len(data)}")
+        if asked:
+            self.send_header("Content-Range", f"bytes {start}-{start + len(body) - 1}/{len(data)}")
         self.send_header("Accept-Ranges", "bytes")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()

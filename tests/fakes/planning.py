@@ -54,7 +54,10 @@ def a_card(
 
 
 SMOLLM2 = Geometry(layers=30, full_layers=30, hidden=576, heads=9, kv_heads=3, head_dim=64, vocab=49152)
-QWEN3_4B = Geometry(layers=36, full_layers=36, hidden=2560, heads=32, kv_heads=8, head_dim=128, vocab=151936)
+QWEN3_4B = Geometry(
+    layers=36, full_layers=36, hidden=2560, heads=32, kv_heads=8, head_dim=128, vocab=151936, intermediate=9728,
+    tie=True,
+)  # fmt: skip
 
 
 def a_model(id: str = "Qwen/Qwen3-4B", **more: Any) -> Model:

@@ -16,6 +16,7 @@ BASE = {"num_hidden_layers": 28, "hidden_size": 1024, "num_attention_heads": 16,
 QWEN3 = BASE | {
     "architectures": ["Qwen3ForCausalLM"], "model_type": "qwen3", "num_key_value_heads": 8, "head_dim": 128,
     "max_position_embeddings": 40960, "torch_dtype": "bfloat16", "sliding_window": None, "use_sliding_window": False,
+    "intermediate_size": 3072, "tie_word_embeddings": True,
 }  # fmt: skip
 
 
@@ -36,7 +37,17 @@ def geometry(folder: Path, raw: dict[str, Any]) -> Geometry:
 def test_a_dense_model_is_read_exactly(tmp_path: Path) -> None:
     said = config.read(written(tmp_path, QWEN3))
     assert said.geometry == Known(
-        Geometry(layers=28, full_layers=28, hidden=1024, heads=16, kv_heads=8, head_dim=128, vocab=151936),
+        Geometry(
+            layers=28,
+            full_layers=28,
+            hidden=1024,
+            heads=16,
+            kv_heads=8,
+            head_dim=128,
+            vocab=151936,
+            intermediate=3072,
+            tie=True,
+        ),
         "config.json",
     )
     assert said.dtype == Known("bf16", "config.json, torch_dtype")
@@ -75,7 +86,8 @@ def test_a_multimodal_config_is_read_through_its_text_part(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("change", "full", "sliding", "linear", "exact"),
     [
-        ({"layer_types": ["sliding_attention", "full_attention"] * 14}, 14, 14, 0, True),
+        ({"layer_types": ["sliding_attention", "full_attention"] * 14, "sliding_window": 512}, 14, 14, 0, True),
+        ({"layer_types": ["sliding_attention", "full_attention"] * 14}, 14, 14, 0, False),
         ({"layer_types": ["linear_attention"] * 21 + ["full_attention"] * 7}, 7, 0, 21, False),
         ({"layers_block_type": ["mamba"] * 24 + ["attention"] * 4}, 4, 0, 24, False),
         ({"hybrid_override_pattern": "M-M*-" * 5 + "M-*"}, 6, 0, 11, False),
@@ -84,7 +96,7 @@ def test_a_multimodal_config_is_read_through_its_text_part(tmp_path: Path) -> No
         ({"model_type": "mistral", "sliding_window": 4096, "use_sliding_window": None}, 0, 28, 0, True),
         ({"sliding_window": 4096, "use_sliding_window": False}, 28, 0, 0, True),
         ({"use_sliding_window": True, "sliding_window": 4096, "max_window_layers": 21}, 21, 7, 0, True),
-        ({"num_kv_shared_layers": 10}, 28, 0, 0, False),
+        ({"num_kv_shared_layers": 10}, 18, 0, 0, False),
     ],
 )
 def test_layers_are_counted_by_the_cache_they_keep(
@@ -113,53 +125,77 @@ def test_what_the_config_does_not_say_stays_unknown_with_its_name(tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("scaling", "tokens"),
+    ("scaling", "tokens", "word"),
     [
-        ({"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}, 131072),
-        ({"type": "linear", "factor": 2}, 81920),
-        ({"rope_type": "llama3", "factor": 8.0, "original_max_position_embeddings": 8192}, 40960),
-        ({"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 4096}, 40960),
-        ({"rope_type": "default"}, 40960),
+        (
+            {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768},
+            40960,
+            "RoPE scaling yarn from 32,768",
+        ),
+        ({"type": "linear", "factor": 2}, 81920, "RoPE scaling linear by 2"),
+        ({"type": "dynamic", "factor": 2.0}, 81920, "RoPE scaling dynamic by 2"),
+        ({"rope_type": "llama3", "factor": 8.0, "original_max_position_embeddings": 8192}, 40960, "from 8,192"),
+        ({"type": "longrope", "long_factor": [1.0], "short_factor": [1.0]}, 40960, "RoPE scaling longrope"),
+        ({"type": "su", "long_factor": [1.0]}, 40960, "RoPE scaling su"),
+        ({"rope_type": "default"}, 40960, "config.json"),
+        ({"type": "mrope", "mrope_section": [16, 24, 24]}, 40960, "config.json"),
+        ({"rope_type": "linear", "factor": None}, 40960, "config.json"),
+        ({"rope_type": "linear", "factor": 1e9}, 40960, "config.json"),
+        ({"full_attention": {"rope_type": "linear", "factor": 2.0}, "sliding_attention": {"rope_type": "default"}},
+         81920, "by 2"),
+    ],
+)  # fmt: skip
+def test_the_context_is_the_one_that_the_engine_derives_and_its_scaling_is_said(
+    tmp_path: Path, scaling: dict[str, Any], tokens: int, word: str
+) -> None:
+    # vLLM 0.33.0: vllm/config/model.py multiplies by the factor except for yarn, llama3 and longrope
+    found = config.read(written(tmp_path, QWEN3 | {"rope_scaling": scaling})).context_native
+    assert isinstance(found, Known)
+    assert found.value == tokens
+    assert word in found.how
+
+
+@pytest.mark.parametrize(
+    ("lengths", "tokens"),
+    [
+        ({"max_position_embeddings": 131072, "model_max_length": 8192}, 8192),
+        ({"max_position_embeddings": 8192, "model_max_length": 131072}, 131072),  # Command R
+        ({"max_position_embeddings": 4096, "max_seq_len": 2048}, 2048),
+        ({"max_position_embeddings": None, "seq_length": 32768}, 32768),
     ],
 )
-def test_scaled_positions_lengthen_the_context_only_where_they_are_not_counted_yet(
-    tmp_path: Path, scaling: dict[str, Any], tokens: int
-) -> None:
-    found = config.read(written(tmp_path, QWEN3 | {"rope_scaling": scaling})).context_native
+def test_of_several_lengths_the_one_that_binds_counts(tmp_path: Path, lengths: dict[str, Any], tokens: int) -> None:
+    found = config.read(written(tmp_path, QWEN3 | lengths)).context_native
     assert isinstance(found, Known)
     assert found.value == tokens
 
 
-@pytest.mark.parametrize(
-    ("quantized", "dtype"),
-    [
-        ({"quant_method": "fp8", "weight_block_size": [128, 128]}, "fp8"),
-        ({"quant_method": "mxfp4"}, "mxfp4"),
-        ({"quant_method": "awq", "bits": 4}, "int4"),
-        ({"quant_method": "gptq", "bits": 8}, "int8"),
-        ({"quant_method": "bitsandbytes", "load_in_4bit": True}, "int4"),
-        (
-            {
-                "quant_method": "compressed-tensors",
-                "config_groups": {"group_0": {"weights": {"num_bits": 8, "type": "float"}}},
-            },
-            "fp8",
-        ),
-        (
-            {
-                "quant_method": "compressed-tensors",
-                "config_groups": {"group_0": {"weights": {"num_bits": 4, "type": "int"}}},
-            },
-            "int4",
-        ),
-    ],
-)
-def test_quantized_weights_are_named_by_what_they_are_stored_in(
-    tmp_path: Path, quantized: dict[str, Any], dtype: str
-) -> None:
-    found = config.read(written(tmp_path, QWEN3 | {"quantization_config": quantized})).dtype
-    assert isinstance(found, Known)
-    assert found.value == dtype
+@pytest.mark.parametrize("length", [-1, 10**12, "long", 1.5])
+def test_a_length_that_is_none_is_refused(tmp_path: Path, length: object) -> None:
+    with pytest.raises(InputError, match="max_position_embeddings") as refused:
+        config.read(written(tmp_path, QWEN3 | {"max_position_embeddings": length}))
+    assert refused.value.id == "MD031"
+
+
+def test_recommended_sampling_is_read_and_other_fields_are_left(tmp_path: Path) -> None:
+    others = {"generation_config__json": {"temperature": 0.6, "top_k": 20, "do_sample": True, "eos_token_id": [1, 2]}}
+    assert config.read(written(tmp_path, QWEN3, **others)).generation == {"temperature": 0.6, "top_k": 20}
+    (tmp_path / "generation_config.json").unlink()
+    assert config.read(tmp_path).generation == {}
+
+
+def test_a_pointer_in_place_of_the_config_is_called_one(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 700\n")
+    with pytest.raises(InputError, match="Git LFS pointer") as refused:
+        config.read(tmp_path)
+    assert refused.value.fix == (f"in the clone:\ngit -C {tmp_path} lfs pull",)
+
+
+def test_the_quantization_file_that_modelopt_writes_beside_counts(tmp_path: Path) -> None:
+    beside = {"producer": {"name": "modelopt"}, "quantization": {"quant_algo": "NVFP4", "kv_cache_quant_algo": "FP8"}}
+    stored = config.read(written(tmp_path, QWEN3, hf_quant_config__json=beside)).stored
+    assert stored.dtype == Known("nvfp4", "hf_quant_config.json")
+    assert stored.kv == "fp8"
 
 
 def test_code_in_the_repository_is_noticed(tmp_path: Path) -> None:
@@ -205,6 +241,8 @@ def test_a_model_one_folder_deeper_is_pointed_at(tmp_path: Path) -> None:
         ([], "MD003", "is empty"),
         (["model.Q4_K_M.gguf"], "MD005", "GGUF"),
         (["adapter_config.json", "adapter_model.safetensors"], "MD006", "adapter"),
+        (["params.json", "consolidated.safetensors", "tekken.json"], "MD032", "Mistral's own format"),
+        (["params.json", "consolidated.00.pth"], "MD032", "Mistral's own format"),
     ],
 )
 def test_what_looks_like_a_model_and_is_none_is_called_by_its_name(

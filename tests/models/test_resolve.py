@@ -1,5 +1,6 @@
 """What a user types, and the model that it means."""
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -142,8 +143,10 @@ def test_every_spelling_of_a_hub_id_is_the_same_model(resolved: Resolve, repos: 
         model = resolved(typed, url=hub.url)
         assert (model.id, model.served_name, model.origin, model.path) == ("acme/tiny", "tiny", Origin.HUB, "")
         assert model.revision == Known(hub.commit("acme/tiny"), hub.url)
-        assert model.weights_bytes == Known(1_647_872, "the repository's file list")
-        assert not [path for path in hub.paths() if path.endswith(".safetensors")]
+        assert model.weights_bytes == Known(1_643_008, "safetensors headers")  # not 1,647,872 of the whole file
+        assert model.tensors is not None
+        pieces = [asked for method, path, asked in hub.requests if path.endswith(".safetensors")]
+        assert pieces == ["bytes=0-32767"]
 
 
 def test_an_alias_keeps_its_name_and_adds_what_the_catalog_knows(resolved: Resolve, repos: Path) -> None:
@@ -151,6 +154,56 @@ def test_an_alias_keeps_its_name_and_adds_what_the_catalog_knows(resolved: Resol
         model = resolved("Qwen3-4B", url=hub.url)
     assert (model.id, model.alias, model.served_name) == ("Qwen/Qwen3-4B", "qwen3-4b", "qwen3-4b")
     assert (model.licence, model.gated) == ("apache-2.0", False)
+
+
+def test_a_second_plan_asks_the_hub_for_no_header_again(resolved: Resolve, repos: Path) -> None:
+    with FakeHub(repos) as hub:
+        first = resolved("acme/tiny", url=hub.url)
+        hub.requests.clear()
+        assert resolved("acme/tiny", url=hub.url).tensors == first.tensors
+        assert not [path for path in hub.paths() if path.endswith(".safetensors")]
+
+
+def test_headers_that_disagree_with_the_file_list_leave_the_list_as_a_marked_estimate(
+    resolved: Resolve, repos: Path
+) -> None:
+    file = repos / "acme" / "tiny" / "model.safetensors"
+    file.write_bytes(file.read_bytes() + b"tail")
+    with FakeHub(repos) as hub:
+        model = resolved("acme/tiny", url=hub.url)
+    assert isinstance(model.weights_bytes, Known)
+    assert model.weights_bytes.value == 1_647_876
+    assert model.weights_bytes.how.startswith("estimated: the repository's file list (the header of model.safetensors")
+    assert model.tensors is None
+
+
+def test_what_the_files_say_of_precision_and_sampling_reaches_the_model(resolved: Resolve, tmp_path: Path) -> None:
+    shutil.copytree(TINY, tmp_path / "mine")
+    config = json.loads((tmp_path / "mine" / "config.json").read_text())
+    config["quantization_config"] = {
+        "quant_method": "compressed-tensors",
+        "config_groups": {"g": {"weights": {"num_bits": 8, "type": "float", "strategy": "channel"}}},
+        "kv_cache_scheme": {"num_bits": 8, "type": "float"},
+        "ignore": ["lm_head"],
+    }
+    (tmp_path / "mine" / "config.json").write_text(json.dumps(config))
+    (tmp_path / "mine" / "generation_config.json").write_text('{"temperature": 0.7}')
+    model = resolved(str(tmp_path / "mine"))
+    assert (model.scheme, model.quant_form, model.kv_quant, model.left_out) == (
+        "fp8", "per channel", "fp8", ("lm_head",),
+    )  # fmt: skip
+    assert model.generation == {"temperature": 0.7}
+
+
+def test_towers_are_counted_by_the_table_where_a_config_only_names_them(resolved: Resolve, repos: Path) -> None:
+    folder = repos / "google" / "gemma-3-4b-it"
+    shutil.copytree(TINY, folder)
+    published = Path(__file__).parent / "configs" / "google--gemma-3-4b-it.json"
+    (folder / "config.json").write_bytes(published.read_bytes())
+    with FakeHub(repos) as hub:
+        model = resolved("gemma-3-4b", url=hub.url)
+    assert isinstance(model.geometry, Known)
+    assert model.geometry.value.vision == 420_000_000
 
 
 def test_a_whole_snapshot_needs_no_hub_at_all(resolved: Resolve, repos: Path, tmp_path: Path) -> None:
@@ -184,6 +237,13 @@ def test_without_a_hub_a_derived_repository_lends_only_the_geometry(resolved: Re
     assert isinstance(model.dtype, Unknown)
     assert isinstance(model.weights_bytes, Unknown)
     assert (model.alias, model.served_name, model.licence) == ("", "qwen3-4b-awq", "")
+
+
+def test_without_a_hub_a_known_quantized_copy_still_has_its_precision(resolved: Resolve) -> None:
+    model = resolved("Qwen/Qwen3-4B-FP8")
+    assert isinstance(model.dtype, Known)
+    assert (model.dtype.value, model.scheme, model.quant_form) == ("fp8", "fp8_block", "block")
+    assert isinstance(model.weights_bytes, Unknown)
 
 
 def test_without_a_hub_an_unheard_of_model_says_that_the_network_is_missing(resolved: Resolve) -> None:

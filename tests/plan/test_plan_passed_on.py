@@ -60,3 +60,15 @@ def test_nothing_is_said_to_be_replaced_that_was_never_planned(words: tuple[str,
 
 def test_a_number_without_end_is_no_number() -> None:
     assert PassedOn.of("vllm", ("--max-num-seqs", "inf")).count("--max-num-seqs") is None
+
+
+def test_what_sglang_spells_otherwise_is_asked_for_by_one_name() -> None:
+    passed = PassedOn.of("sglang", ("--context-length", "32Ki", "--mem-fraction-static", "0.7", "--tp-size", "2"))
+    assert passed.count("--max-model-len") == 32768
+    assert passed.fraction("--gpu-memory-utilization") == 0.7
+    assert passed.count("--tensor-parallel-size") == 2
+    assert passed.count("--max-num-seqs") is None
+    assert passed.by("--max-model-len") == "-- --context-length 32Ki"
+    assert passed.uncounted == ()
+    assert PassedOn.of("sglang", ("--page-size", "64")).uncounted == ("--page-size 64",)
+    assert PassedOn.of("vllm", ("--max-model-len", "32K")).count("--max-model-len") == 32768

@@ -1,0 +1,32 @@
+"""A model as the catalog alone knows it: for plans about a model that nobody has looked at."""
+
+from selfhost.core.names import slug
+from selfhost.models.catalog import CatalogRow
+from selfhost.models.families import family_of
+from selfhost.shapes.host import Known, Unknown
+from selfhost.shapes.model import Model, Origin
+
+
+def listed(row: CatalogRow) -> Model:
+    """The row's own model, unpinned."""
+    return Model(
+        ref=row.alias or row.id,
+        id=row.id,
+        alias=row.alias,
+        served_name=row.alias or slug(row.id),
+        origin=Origin.HUB,
+        revision=Unknown("only planned"),
+        architecture=row.architecture,
+        family=family_of(row.id),
+        geometry=Known(row.geometry, row.source),
+        dtype=Known(row.native, row.source),
+        weights_bytes=row.weights_bytes,
+        params_b=Known(row.params_b, row.source),
+        active_b=Known(row.active_b, row.source),
+        context_native=Known(row.context, row.source),
+        has_chat_template=Unknown("the model's files are not on this machine"),
+        licence=row.licence,
+        gated=row.gated,
+        demonstration=row.demonstration,
+        scheme=row.native,
+    )
