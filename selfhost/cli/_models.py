@@ -18,8 +18,7 @@ def _row(one: Judged) -> tuple[str, ...]:
     if one.decided is None:
         return (one.row.alias, "refused", "", "", "", "", one.refused)
     plan, answer = one.decided.plan, one.decided.answer
-    ranks = one.decided.question.spread.ranks
-    where = f"{ranks} x {plan.device_name}" if ranks > 1 else plan.device_name
+    where = plan.device_name
     weights = plan.decision("precision")
     fits = plan.verdict.value
     if answer.kv_tokens <= 0:

@@ -53,7 +53,8 @@ def command(
     )  # fmt: skip
     service = ask.service_of(asked, at_work, verb="fit")
     fitted = fit_for(
-        workplace(at_work, progress="quiet"), service, host=facts_of(at_work, host), imagined=wished,
+        workplace(at_work, progress="quiet"), service, host=facts_of(at_work, host),
+        named=host or "", imagined=wished,
         claimed=parse_rate(claim) if claim else None,
     )  # fmt: skip
     if json:

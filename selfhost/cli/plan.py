@@ -34,10 +34,12 @@ def command(
     """What `up` would do, each decision with its reason. Exit 0: fits, 1: does not, 3: too close to call."""
     from selfhost.cli._eyes import facts_of
     from selfhost.cli._work import workplace
+    from selfhost.deploy.fit import ways_of
     from selfhost.deploy.gather import plan_for
     from selfhost.plan.describe import EXIT, describe
     from selfhost.plan.fit import next_steps
     from selfhost.plan.to_json import to_json
+    from selfhost.plan.ways_out import Door
 
     at_work = invocation(context)
     asked = ask.Asked(
@@ -51,6 +53,8 @@ def command(
         at_work.console.json(to_json(gathered.plan))
     else:
         at_work.console.result(describe(gathered.plan, explain=explain, chosen=gathered.model_reason))
-        for step in next_steps(gathered.plan, service):
+        place = ("--host", host) if host else ()
+        ways = ways_of(gathered, door=Door(verb="plan", place=place) if host else Door(verb="up"))
+        for step in next_steps(gathered.plan, service, ways, place=place):
             at_work.console.note("  → " + step.replace("\n", "\n      "))
     return EXIT[gathered.plan.verdict]

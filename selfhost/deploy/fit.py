@@ -3,18 +3,20 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from selfhost.core.errors import EnvironmentMissing, InputError
 from selfhost.deploy.gather import Gathered, plan_for
 from selfhost.deploy.workplace import Workplace
 from selfhost.hosts.cards import of
 from selfhost.hosts.imagined import host_with
+from selfhost.hosts.placement import no_code
+from selfhost.plan.again import again_on
 from selfhost.plan.claims import Speed, speed_of
-from selfhost.plan.decide import Decided, decide_all
+from selfhost.plan.decide import Decided
 from selfhost.plan.memory.weights import bytes_per_parameter
-from selfhost.plan.ways_out import Again, Way, Wish, ways_out
-from selfhost.shapes.host import Host
+from selfhost.plan.ways_out import Door, Way, ways_out
+from selfhost.shapes.host import Host, Support
 from selfhost.shapes.plan import Plan, Verdict
 from selfhost.shapes.service import Service
+from selfhost.shapes.units import GIB
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +28,16 @@ class Imagined:
     memory: int | None = None
 
     def host(self, count: int | None = None) -> Host:
-        return host_with(self.name, count=count or self.count, memory=self.memory)
+        """Raises InputError for a card in no row, and what the gate says of one that no engine computes on."""
+        made = host_with(self.name, count=count or self.count, memory=self.memory)
+        if made.accelerators[0].support is Support.UNSUPPORTED:
+            raise no_code(made.accelerators[0])
+        return made
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        size = ("--gpu-memory", f"{self.memory / GIB:g}") if self.memory else ()
+        return ("--gpu", self.name, *size)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,36 +54,31 @@ class Fitted:
 
 
 def fit_for(
-    work: Workplace, service: Service, *, host: Host | None = None, imagined: Imagined | None = None,
+    work: Workplace, service: Service, *, host: Host | None = None, named: str = "", imagined: Imagined | None = None,
     claimed: float | None = None,
 ) -> Fitted:  # fmt: skip
-    """Decide, then the roofline, and ways out where it does not fit. Starts and fetches nothing."""
+    """Decide, then the roofline, and ways out where it does not fit. `named` is how `host` was named."""
     found = imagined.host() if imagined else host
-    gathered = plan_for(work, service, host=found)
-    ways = ways_out_of(gathered, verb="fit", imagined=imagined) if gathered.plan.verdict is not Verdict.FITS else ()
-    return Fitted(gathered=gathered, speed=_speed(gathered, claimed), ways=ways)
+    gathered = plan_for(work, service, host=found, count=imagined.count if imagined and imagined.count > 1 else None)
+    place = imagined.words if imagined else ("--host", named) if named else ()
+    door = Door(verb="fit", place=place, more_cards=imagined is not None)
+    return Fitted(
+        gathered=gathered,
+        speed=_speed(gathered, claimed),
+        ways=ways_of(gathered, door=door, other=imagined.host if imagined else None),
+    )
 
 
-def ways_out_of(gathered: Gathered, *, verb: str, imagined: Imagined | None = None) -> tuple[Way, ...]:
-    """What would make it fit; each is decided anew on the same facts."""
-    again = again_with(gathered, imagined.host if imagined else None)
-    found = ways_out(gathered.plan, gathered.service, again=again, verb=verb, more_cards=imagined is not None)
-    return tuple(found)
+def ways_of(
+    gathered: Gathered, *, door: Door, plan: Plan | None = None, other: Callable[[int | None], Host] | None = None
+) -> tuple[Way, ...]:
+    """What would make `plan` fit, each decided anew on the same facts; nothing where it fits. `other` makes hosts."""
+    plan = plan or gathered.plan
+    if plan.verdict is Verdict.FITS:
+        return ()
 
-
-def again_with(gathered: Gathered, other: Callable[[int | None], Host] | None) -> Again:
-    """Decide once more; a wish that is impossible on this machine is no way out, and None."""
-
-    def again(wish: Wish) -> Plan | None:
-        host = other(wish.count) if other and wish.count else gathered.host
-        try:
-            return decide_all(
-                host=host, model=wish.model or gathered.model, service=wish.service, port=gathered.plan.port
-            ).plan
-        except (InputError, EnvironmentMissing):
-            return None
-
-    return again
+    again = again_on(host=gathered.host, model=plan.model, port=plan.port, count=gathered.count, other=other)
+    return tuple(ways_out(plan, gathered.service, again=again, door=door))
 
 
 def _speed(gathered: Gathered, claimed: float | None) -> Speed | None:

@@ -35,6 +35,8 @@ class Gathered:
     model_reason: str = ""
     placement: Placement | None = None
     """None where nothing is to be started: a plan for another machine."""
+    count: int | None = None
+    """So many equal cards were asked for."""
 
     @property
     def plan(self) -> Plan:
@@ -52,17 +54,19 @@ def gather(work: Workplace, service: Service) -> Gathered:
         return found
 
 
-def plan_for(work: Workplace, service: Service, *, host: Host | None = None) -> Gathered:
+def plan_for(work: Workplace, service: Service, *, host: Host | None = None, count: int | None = None) -> Gathered:
     """What would be decided here, or on `host`, which is another machine. Nothing has to be startable."""
     with naming(service):
-        return _decided(work, service, host=host or _look(work), placement=None, here=host is None)
+        return _decided(work, service, host=host or _look(work), placement=None, here=host is None, count=count)
 
 
 def _look(work: Workplace) -> Host:
     return detect(work.system, disk_paths=(str(work.paths.cache), str(work.paths.state)))
 
 
-def _decided(work: Workplace, service: Service, *, host: Host, placement: Placement | None, here: bool) -> Gathered:
+def _decided(
+    work: Workplace, service: Service, *, host: Host, placement: Placement | None, here: bool, count: int | None = None
+) -> Gathered:
     hub = Hub(work.env)
     reason = ""
     if not service.model:
@@ -75,10 +79,11 @@ def _decided(work: Workplace, service: Service, *, host: Host, placement: Placem
         state = State(work.paths, service.name, say=work.say)
         refuse_other_model(state, service, facts)
         port = choose_port(work, service, state)
-    decided = decide_all(host=host, model=facts, service=service, port=port)
+    decided = decide_all(host=host, model=facts, service=service, port=port, count=count)
     return Gathered(
-        service=service, host=host, placement=placement, hub=hub, model=facts, decided=decided, model_reason=reason
-    )
+        service=service, host=host, placement=placement, hub=hub, model=facts, decided=decided, model_reason=reason,
+        count=count,
+    )  # fmt: skip
 
 
 def with_fingerprint(model: Model) -> Model:

@@ -3,8 +3,9 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from selfhost.core.errors import InputError
+from selfhost.core.errors import DoesNotFit, InputError
 from selfhost.deploy.fetch import fetch
+from selfhost.deploy.fit import ways_of
 from selfhost.deploy.memory import memory_now
 from selfhost.deploy.render import write_bundle
 from selfhost.deploy.run import Run
@@ -13,6 +14,7 @@ from selfhost.plan.decide import decide
 from selfhost.plan.describe import precision_words
 from selfhost.plan.digest import digest_of
 from selfhost.plan.fit import refusal
+from selfhost.plan.ways_out import Door
 from selfhost.shapes.finding import Severity
 from selfhost.shapes.host import Known
 from selfhost.shapes.model import Model
@@ -55,7 +57,7 @@ def detect(run: Run) -> Outcome:
 def plan(run: Run) -> Outcome:
     """Refuse what does not fit, before anything is fetched for it."""
     if run.plan.verdict is Verdict.DOES_NOT_FIT:
-        raise refusal(run.plan, run.gathered.service)
+        raise _does_not_fit(run)
     memory_now(run)
     if run.plan.verdict is Verdict.TOO_CLOSE:
         memory = run.plan.decision("memory")
@@ -64,12 +66,17 @@ def plan(run: Run) -> Outcome:
     return Outcome(text=summary(run.plan), unchanged=before is not None and digest_of(before) == run.digest)
 
 
+def _does_not_fit(run: Run) -> DoesNotFit:
+    ways = ways_of(run.gathered, door=Door(verb="up"), plan=run.plan)
+    return refusal(run.plan, run.gathered.service, ways)
+
+
 def fetch_all(run: Run) -> Outcome:
     """Fetch, then decide once more with the true folder and size of the weights."""
     text, model = fetch(run)
     replan(run, port=run.plan.port, model=model)
     if run.plan.verdict is Verdict.DOES_NOT_FIT:
-        raise refusal(run.plan, run.gathered.service)
+        raise _does_not_fit(run)
     run.state.write_lock(
         model=model.id,
         revision=model.revision.value if isinstance(model.revision, Known) else "",

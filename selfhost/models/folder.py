@@ -65,7 +65,7 @@ def check_is_model(folder: Path) -> None:
 def is_mistral_format(seen: Iterable[str]) -> bool:
     """Whether these files are params.json and consolidated weights, as Mistral and Meta hand them out."""
     found = set(seen)
-    return "xparams.json" in found and any(name.startswith("consolidated") for name in found)
+    return "params.json" in found and any(name.startswith("consolidated") for name in found)
 
 
 MISTRAL_WHY = "params.json and consolidated weights stand for config.json and *.safetensors, which are not there."

@@ -1,7 +1,10 @@
 """A model as the catalog alone knows it: for plans about a model that nobody has looked at."""
 
+from dataclasses import replace
+
 from selfhost.core.names import slug
 from selfhost.models.catalog import CatalogRow
+from selfhost.models.checkpoints import Checkpoint
 from selfhost.models.families import family_of
 from selfhost.shapes.host import Known, Unknown
 from selfhost.shapes.model import Model, Origin
@@ -30,3 +33,13 @@ def listed(row: CatalogRow) -> Model:
         demonstration=row.demonstration,
         scheme=row.native,
     )
+
+
+def as_checkpoint(model: Model, other: Checkpoint) -> Model:
+    """The same model as another repository publishes it; its own files were not read."""
+    unread = Unknown(f"the files of {other.id} were not read")
+    return replace(
+        model, ref=other.id, id=other.id, alias="", served_name=slug(other.id), origin=Origin.HUB, path="",
+        revision=Unknown("only planned"), dtype=Known(other.precision, other.source), weights_bytes=unread,
+        scheme=other.scheme, quant_form=other.reach, tensors=None, demonstration=False,
+    )  # fmt: skip

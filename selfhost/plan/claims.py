@@ -7,7 +7,6 @@ from selfhost.core.errors import InputError
 from selfhost.plan.memory.question import Question
 from selfhost.plan.roofline import Claim, Floor, Reached, Traffic, claim, floor, reached, traffic
 from selfhost.shapes.plan import Verdict
-from selfhost.shapes.units import format_duration
 
 _RATE = re.compile(r"(\d+(?:\.\d+)?)\s*(?:tok(?:en)?s?(?:/s|ps)?|t/s|tps)?", re.IGNORECASE)
 BATCHES = (1, 8, 32)
@@ -72,13 +71,13 @@ def speed_of(
     return Speed(traffic=read, bandwidth=bandwidth, share=share, floors=floors, claim=said)
 
 
-def floor_words(one: Floor, share: Reached, *, bandwidth: float) -> str:
+def floor_words(one: Floor, share: Reached, *, bandwidth: float, ranks: int = 1) -> str:
     """All axes on one line, because a rate without them says nothing."""
     low, high = one.rates
     return (
-        f"{format_duration(one.best)} to {format_duration(one.worst)} a token at least: at most {low:.0f} to {high:.0f} "
-        f"tok/s for each request · C={one.batch}, ISL {one.context:,}, nothing cached · estimated, "
-        f"{share.low:.0%} to {share.high:.0%} of {bandwidth / 1e9:,.0f} GB/s"
+        f"at most {low:.0f} to {high:.0f} tok/s for each request, {one.best * 1000:.1f} to {one.worst * 1000:.1f} ms a "
+        f"token · C={one.batch}, ISL {one.context:,}, OSL 1, nothing cached · estimated, {share.low:.0%} to "
+        f"{share.high:.0%} of {bandwidth / 1e9:,.0f} GB/s{' each, links not counted' if ranks > 1 else ''}"
     )
 
 

@@ -10,7 +10,10 @@ from selfhost.shapes.units import GIB, format_bytes, format_tokens
 
 _ALWAYS = (
     "engine",
+    "runtime",
+    "image",
     "precision",
+    "FP8",
     "KV cache",
     "devices",
     "context",
@@ -45,6 +48,8 @@ def closing(plan: Plan) -> str:
 
 
 def _shown(decision: Decision) -> bool:
+    if decision.field == "parallelism" and decision.value != "none":
+        return True
     return decision.field in _ALWAYS or decision.by != SELFHOST
 
 

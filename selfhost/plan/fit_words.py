@@ -27,14 +27,13 @@ def describe(decided: Decided, *, speed: Speed | None, ways: Sequence[Way], expl
 
 def _head(decided: Decided) -> str:
     plan, spread = decided.plan, decided.question.spread
-    cards = f"{spread.ranks} x {plan.device_name}" if spread.ranks > 1 else plan.device_name
     parts = [
         f"{name} {size}"
         for name, size in (("TP", spread.tensor), ("PP", spread.pipeline), ("DP", spread.data))
         if size > 1
     ]
     how = f" ({', '.join(parts)})" if parts else ""
-    return f"{plan.model.served_name} on {cards}{how} · {shown(plan.build.engine)} {plan.build.version}"
+    return f"{plan.model.served_name} on {plan.device_name}{how} · {shown(plan.build.engine)} {plan.build.version}"
 
 
 def _rows(decided: Decided, speed: Speed | None) -> Iterator[tuple[str, str]]:
@@ -49,10 +48,13 @@ def _rows(decided: Decided, speed: Speed | None) -> Iterator[tuple[str, str]]:
         yield "at once", _at_once(decided)
     if answer.kv_tokens:
         yield "a token", _token(answer)
-    yield "memory", memory_line(answer, total=decided.question.room.total)
-    if speed is not None and speed.bandwidth:
+    yield "memory", memory_line(answer, total=decided.question.room.total, on_cpu=not decided.cards)
+    if speed is not None and speed.bandwidth and plan.verdict is not Verdict.DOES_NOT_FIT:
         for one in speed.floors:
-            yield "decode", floor_words(one, speed.share, bandwidth=speed.bandwidth)
+            yield (
+                "decode",
+                floor_words(one, speed.share, bandwidth=speed.bandwidth, ranks=decided.question.spread.ranks),
+            )
     if speed is not None and speed.claim is not None:
         yield "claim", claim_words(speed.claim, int(speed.claim.implied / speed.claim.rate))
     yield "how known", _evidence(decided)
@@ -82,11 +84,11 @@ def _token(answer: Answer) -> str:
     return f"{words}: {gaps}" if gaps else words
 
 
-def memory_line(answer: Answer, *, total: int) -> str:
+def memory_line(answer: Answer, *, total: int, on_cpu: bool = False) -> str:
     """`7.5 weights + 2.1 activations + 0.3 outside torch + 0.9 graphs + 10.8 KV = 21.6 of 23.5 GiB`."""
     parts = (
         ("weights", answer.weights),
-        ("activations", answer.activation_peak),
+        ("engine" if on_cpu else "activations", answer.activation_peak),
         ("outside torch", answer.non_torch),
         ("graphs", answer.graphs),
         ("KV", answer.kv_available),
@@ -98,7 +100,8 @@ def memory_line(answer: Answer, *, total: int) -> str:
 
 def _evidence(decided: Decided) -> str:
     answer = decided.answer
-    runs = f"{answer.measured_runs} measured runs" if answer.measured_runs else "no measured run"
+    count = answer.measured_runs
+    runs = f"{count} measured run{'s' if count > 1 else ''}" if count else "no measured run"
     exact = "the engine's own arithmetic" if answer.exact_kv else "an estimate, by the nearest known form"
     where = f"{shown(decided.question.engine)} on {decided.question.room.arch or 'the CPU'}"
     return f"from KV bytes to tokens {exact}; overhead by {runs} of {where}, within {format_bytes(answer.margin)}"

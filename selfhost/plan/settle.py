@@ -153,7 +153,7 @@ def _honest(case: Case, found: Tried) -> Tried:
 
 
 def _start_needs(found: Tried) -> int:
-    """vLLM refuses to start when less than its share of the card is free, SGLang takes its share of what is free."""
+    """VLLM refuses to start when less than its share of the card is free, SGLang takes its share of what is free."""
     answer = found.answer
     if found.question.kv_bytes is None and found.question.engine == "vllm":
         return answer.requested

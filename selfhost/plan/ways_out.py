@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from selfhost.models import catalog
-from selfhost.models.listed import listed
+from selfhost.models.checkpoints import published
+from selfhost.models.listed import as_checkpoint, listed
 from selfhost.plan.command_line import command_line
 from selfhost.shapes.host import Known
 from selfhost.shapes.model import Model
@@ -14,7 +15,6 @@ from selfhost.shapes.units import format_bytes, format_tokens
 
 LEAST_USEFUL = 1024
 """Tokens of context below which no way out is offered."""
-_SMALLER_PRECISIONS = ("fp8", "int4")
 _FEWEST = 4
 """Requests at once below which fewer make no difference worth a restart."""
 
@@ -44,44 +44,58 @@ Again = Callable[[Wish], Plan | None]
 """Decide once more; None when the wish is refused (a precision this card cannot take)."""
 
 
-def ways_out(plan: Plan, service: Service, *, again: Again, verb: str, more_cards: bool) -> Iterator[Way]:
-    """`more_cards`: a second card is only a wish about an imagined machine; one that is there was tried already."""
-    yield from _fewer(plan, service, again=again, verb=verb)
-    yield from _shorter(plan, service, again=again, verb=verb)
-    yield from _kv(plan, service, again=again, verb=verb)
-    yield from _precision(plan, service, again=again, verb=verb)
-    if more_cards:
-        yield from _cards(plan, service, again=again, verb=verb)
-    yield from _smaller(plan, service, again=again, verb=verb)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Door:
+    """How a way is written down: the command, and words that say which machine is meant."""
+
+    verb: str
+    place: tuple[str, ...] = ()
+    """`--gpu`, `RTX 4090`, or `--host`, `machine.json`; empty for this machine."""
+    more_cards: bool = False
+    """Another card is only a wish about an imagined machine; one that is there was tried already."""
+
+
+def ways_out(plan: Plan, service: Service, *, again: Again, door: Door) -> Iterator[Way]:
+    """Each is one change to what was asked for."""
+    yield from _fewer(plan, service, again=again, door=door)
+    yield from _shorter(plan, service, again=again, door=door)
+    yield from _kv(plan, service, again=again, door=door)
+    yield from _precision(plan, service, again=again, door=door)
+    yield from _published(plan, service, again=again, door=door)
+    if door.more_cards:
+        yield from _cards(plan, service, again=again, door=door)
+    yield from _smaller(plan, service, again=again, door=door)
 
 
 def _tried(
-    service: Service, change: dict[str, str], *, again: Again, kind: str, words: str, verb: str
+    service: Service, change: dict[str, str], *, again: Again, kind: str, words: str, door: Door
 ) -> Iterator[Way]:
     numbers = ("context", "concurrency")
     values = {name: int(value) if name in numbers else value for name, value in change.items()}
-    wished = replace(service, **values)  # type: ignore[arg-type]
-    found = again(Wish(service=wished))
+    found = again(Wish(service=replace(service, **values)))  # type: ignore[arg-type]
     if found is not None and found.verdict is Verdict.FITS:
-        yield Way(kind=kind, words=words, command=command_line(verb, service, change=dict(change)), plan=found)
+        yield Way(
+            kind=kind, words=words, command=command_line(door.verb, service, *door.place, change=dict(change)),
+            plan=found,
+        )  # fmt: skip
 
 
-def _fewer(plan: Plan, service: Service, *, again: Again, verb: str) -> Iterator[Way]:
+def _fewer(plan: Plan, service: Service, *, again: Again, door: Door) -> Iterator[Way]:
     if plan.concurrency <= _FEWEST:
         return
     yield from _tried(
-        service, {"concurrency": str(_FEWEST)}, again=again, verb=verb, kind="fewer requests",
+        service, {"concurrency": str(_FEWEST)}, again=again, door=door, kind="fewer requests",
         words=f"{_FEWEST} requests at once instead of {plan.concurrency}",
     )  # fmt: skip
 
 
-def _shorter(plan: Plan, service: Service, *, again: Again, verb: str) -> Iterator[Way]:
-    """The longest power of two below the context, or what the arithmetic says is the longest."""
-    tokens = 2 ** ((plan.context - 1).bit_length() - 1)
+def _shorter(plan: Plan, service: Service, *, again: Again, door: Door) -> Iterator[Way]:
+    """The longest power of two below the context that fits."""
+    tokens: int = 2 ** ((plan.context - 1).bit_length() - 1)
     while tokens >= LEAST_USEFUL:
         words = f"{format_tokens(tokens)} tokens of context instead of {format_tokens(plan.context)}"
         found = tuple(
-            _tried(service, {"context": str(tokens)}, again=again, verb=verb, kind="less context", words=words)
+            _tried(service, {"context": str(tokens)}, again=again, door=door, kind="less context", words=words)
         )
         if found:
             yield found[0]
@@ -89,50 +103,60 @@ def _shorter(plan: Plan, service: Service, *, again: Again, verb: str) -> Iterat
         tokens //= 2
 
 
-def _kv(plan: Plan, service: Service, *, again: Again, verb: str) -> Iterator[Way]:
-    if service.kv_cache is not None and plan.kv_precision.startswith("fp8"):
+def _kv(plan: Plan, service: Service, *, again: Again, door: Door) -> Iterator[Way]:
+    if plan.kv_precision.startswith("fp8"):
         return
     yield from _tried(
-        service, {"kv_cache": "fp8"}, again=again, verb=verb, kind="smaller KV cache",
-        words="an FP8 KV cache: half the bytes per token; without scales answers may change",
+        service, {"kv_cache": "fp8"}, again=again, door=door, kind="smaller KV cache",
+        words="an FP8 KV cache, half the bytes per token; without scales answers may change",
     )  # fmt: skip
 
 
-def _precision(plan: Plan, service: Service, *, again: Again, verb: str) -> Iterator[Way]:
-    for form in _SMALLER_PRECISIONS:
-        if plan.weights_precision.startswith(form):
+def _precision(plan: Plan, service: Service, *, again: Again, door: Door) -> Iterator[Way]:
+    """FP8 made while loading."""
+    if plan.weights_precision.startswith("fp8"):
+        return
+    yield from _tried(
+        service, {"precision": "fp8"}, again=again, door=door, kind="smaller weights",
+        words="FP8 weights, rounded while loading; the model answers a little differently",
+    )  # fmt: skip
+
+
+def _published(plan: Plan, service: Service, *, again: Again, door: Door) -> Iterator[Way]:
+    """A repository that publishes this model in fewer bits."""
+    bare = replace(service, precision=None, engine_args=())
+    for precision in ("fp8", "int4"):
+        found = published(plan.model.id, precision)
+        if found is None:
             continue
-        found = tuple(
-            _tried(
-                service, {"precision": form}, again=again, verb=verb, kind="smaller weights",
-                words=f"{form.upper()} weights; the model answers differently",
-            )
-        )  # fmt: skip
-        if found:
-            yield found[0]
+        made = again(Wish(service=replace(bare, model=found.id), model=as_checkpoint(plan.model, found)))
+        if made is not None and made.verdict is Verdict.FITS:
+            words = f"{found.id}, published in {found.scheme.upper()}; the model answers a little differently"
+            command = command_line(door.verb, service, *door.place, model=found.id)
+            yield Way(kind="smaller weights", words=words, command=command, plan=made)
             return
 
 
-def _cards(plan: Plan, service: Service, *, again: Again, verb: str) -> Iterator[Way]:
+def _cards(plan: Plan, service: Service, *, again: Again, door: Door) -> Iterator[Way]:
     have = max(1, plan.device_count)
-    for count in (have * 2, have * 4):
+    for count in (have * 2, have * 4, have * 8):
         found = again(Wish(service=service, count=count))
         if found is not None and found.verdict is Verdict.FITS:
-            command = command_line(verb, service, "--count", str(count))
+            command = command_line(door.verb, service, *door.place, "--count", str(count))
             yield Way(kind="more cards", words=f"{count} such cards", command=command, plan=found)
             return
 
 
-def _smaller(plan: Plan, service: Service, *, again: Again, verb: str) -> Iterator[Way]:
-    """The largest model of the catalog with fewer parameters that fits; ten are tried at most."""
+def _smaller(plan: Plan, service: Service, *, again: Again, door: Door) -> Iterator[Way]:
+    """The largest model of the catalog with fewer parameters that fits; those far too large are passed over."""
     size = plan.model.params_b.value if isinstance(plan.model.params_b, Known) else float("inf")
+    room = plan.memory.available * plan.device_count
+    bare = replace(service, precision=None, kv_cache=None, reasoning=None, context=None, engine_args=())
     rows = sorted((row for row in catalog.rows() if row.alias and row.params_b < size), key=lambda row: -row.params_b)
-    bare = replace(service, precision=None, kv_cache=None, reasoning=None, engine_args=())
-    for row in rows[:10]:
+    for row in (row for row in rows if row.params_b * 0.5e9 < room):
         found = again(Wish(service=replace(bare, model=row.alias), model=listed(row)))
         if found is not None and found.verdict is Verdict.FITS:
-            weigh = row.weights_bytes
-            size_words = f", {format_bytes(weigh.value)} of weights" if isinstance(weigh, Known) else ""
-            command = command_line(verb, service, model=row.alias)
-            yield Way(kind="smaller model", words=f"{row.alias}{size_words}", command=command, plan=found)
+            weigh = f"a smaller model: {row.alias}, {format_bytes(found.memory.weights)} of weights"
+            command = command_line(door.verb, service, *door.place, model=row.alias)
+            yield Way(kind="smaller model", words=weigh, command=command, plan=found)
             return

@@ -3,10 +3,11 @@
 import pytest
 
 from selfhost.core.errors import InputError
+from selfhost.plan.again import again_on
 from selfhost.plan.command_line import command_line
 from selfhost.plan.decide import decide
-from selfhost.plan.fit import refusal
 from selfhost.plan.reasoning import parse
+from selfhost.plan.ways_out import Door, ways_out
 from selfhost.shapes.plan import Verdict
 from tests.fakes.planning import a_host, a_model, a_service, smollm2
 
@@ -46,8 +47,9 @@ def test_ways_out_of_what_does_not_fit_keep_name_and_device() -> None:
     host, service = a_host(gib=12.4), a_service(name="foo", device="cpu", context=40960)
     plan = decide(host=host, model=a_model(), service=service, port=8000)
     assert plan.verdict is Verdict.DOES_NOT_FIT
-    commands = [fix.partition("\n")[2] for fix in refusal(plan, service).fix]
-    assert len(commands) == 2
+    again = again_on(host=host, model=plan.model, port=8000)
+    commands = [way.command for way in ways_out(plan, service, again=again, door=Door(verb="up"))]
+    assert len(commands) >= 2
     for command in commands:
         assert command.count("--context") <= 1
         assert "--name foo" in command

@@ -1,14 +1,16 @@
 """A plan as a person reads it, and what to do when it does not fit."""
 
 from selfhost.models.catalog import by_alias
+from selfhost.plan.again import again_on
 from selfhost.plan.command_line import command_line
 from selfhost.plan.decide import decide
 from selfhost.plan.describe import EXIT, arithmetic, describe
 from selfhost.plan.fit import next_steps, refusal
 from selfhost.plan.reasoning import parse
+from selfhost.plan.ways_out import Door, Way, ways_out
 from selfhost.shapes.exit import ExitCode
-from selfhost.shapes.host import Known
-from selfhost.shapes.plan import MemoryPlan
+from selfhost.shapes.plan import MemoryPlan, Plan, Verdict
+from selfhost.shapes.service import Service
 from tests.fakes.planning import GIB, a_host, a_model, a_service, smollm2
 
 
@@ -67,43 +69,55 @@ def test_the_next_command_repeats_the_users_own_words() -> None:
     assert command_line("up", service) == expected
 
 
+def ways(plan: Plan, service: Service, *, gib: float) -> tuple[Way, ...]:
+    again = again_on(host=a_host(gib=gib), model=plan.model, port=8000)
+    return tuple(ways_out(plan, service, again=again, door=Door(verb="up")))
+
+
 def test_what_does_not_fit_leads_to_the_arithmetic_and_exit_1() -> None:
     service = a_service()
     plan = decide(host=a_host(gib=8), model=a_model(), service=service, port=8000)
     assert EXIT[plan.verdict] is ExitCode.NO
-    steps = next_steps(plan, service)
-    assert steps[-1] == "see the arithmetic:\nselfhost plan Qwen/Qwen3-4B --explain"
-    assert steps[:-1] == refusal(plan, service).fix
-    assert steps[0].startswith("a smaller model: ")
+    found = ways(plan, service, gib=8)
+    steps = next_steps(plan, service, found)
+    assert steps[-1] == "see the arithmetic:\nselfhost fit Qwen/Qwen3-4B --explain"
+    assert steps[:-1] == refusal(plan, service, found).fix
 
 
 def test_what_fits_leads_to_up() -> None:
     service = a_service("m")
     plan = decide(host=a_host(), model=smollm2(), service=service, port=8000)
-    assert next_steps(plan, service) == ("selfhost up m",)
+    assert next_steps(plan, service, ()) == ("selfhost up m",)
+
+
+def test_what_fits_another_machine_is_started_there() -> None:
+    service = a_service("m")
+    plan = decide(host=a_host(), model=smollm2(), service=service, port=8000)
+    assert next_steps(plan, service, (), place=("--host", "m.json")) == ("on that machine:\nselfhost up m",)
 
 
 def test_the_refusal_gives_figures_and_ways_out_that_fit() -> None:
     service = a_service(context=40960)
-    error = refusal(decide(host=a_host(gib=12.4), model=a_model(), service=service, port=8000), service)
+    plan = decide(host=a_host(gib=12.4), model=a_model(), service=service, port=8000)
+    error = refusal(plan, service, ways(plan, service, gib=12.4))
     assert error.id == "PL001"
     assert error.exit_code is ExitCode.NO
     assert "qwen3-4b (BF16) needs" in error.what
     assert "7.5 GiB weights" in error.why
     assert "an estimate: " in error.why
     assert "does not fit" not in error.why
-    context = next(fix for fix in error.fix if "--context" in fix).rpartition(" ")[2]
+    context = next(fix for fix in error.fix if "--context 4" not in fix and "--context" in fix).rpartition(" ")[2]
     shorter = decide(host=a_host(gib=12.4), model=a_model(), service=a_service(context=int(context)), port=8000)
-    assert EXIT[shorter.verdict] is not ExitCode.NO
+    assert EXIT[shorter.verdict] is ExitCode.OK
 
 
-def test_a_model_whose_weights_are_too_large_leads_to_a_smaller_one() -> None:
-    error = refusal(decide(host=a_host(gib=8), model=a_model(), service=a_service(), port=8000), a_service())
-    assert not any("--context" in fix for fix in error.fix)
-    assert error.fix[0].startswith("a smaller model: ")
-    alias = error.fix[0].rpartition("selfhost up ")[2]
+def test_a_model_whose_weights_are_too_large_leads_to_smaller_ones() -> None:
+    service = a_service()
+    plan = decide(host=a_host(gib=8), model=a_model(), service=service, port=8000)
+    found = ways(plan, service, gib=8)
+    assert {way.kind for way in found} <= {"smaller weights", "smaller model"}
+    assert all(way.plan.verdict is Verdict.FITS for way in found)
+    alias = found[-1].command.rpartition("selfhost up ")[2]
     row = by_alias(alias)
     assert row is not None
-    smaller = a_model(row.id, geometry=Known(row.geometry, "catalog"), weights_bytes=row.weights_bytes)
-    fits = decide(host=a_host(gib=8), model=smaller, service=a_service(row.id, context=2048), port=8000)
-    assert EXIT[fits.verdict] is not ExitCode.NO
+    assert row.params_b < 4
