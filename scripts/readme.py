@@ -53,6 +53,9 @@ def main() -> None:
     text = put(text, "status", block("selfhost status", run(*selfhost, "status")))
     plan = run(*selfhost, "plan", found["model"], "--device", "cpu")
     text = put(text, "plan", block(f"selfhost plan {found['model']} --device cpu", plan))
+    fit = ("fit", "qwen3-32b", "--gpu", "RTX 4090")
+    shown = 'selfhost fit qwen3-32b --gpu "RTX 4090"'
+    text = put(text, "fit", block(shown, run(*selfhost, *fit, says_no=True)))
     text = put(text, "doctor", block("selfhost doctor", run(*selfhost, "doctor", says_no=True)))
     example = "docs/examples/two-masks.yaml"
     text = put(text, "lint", block(f"selfhost lint {example}", run(*selfhost, "lint", example, says_no=True)))

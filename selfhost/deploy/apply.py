@@ -1,7 +1,7 @@
 """The step `apply`: one engine for this plan, whatever was or was not running before."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 from selfhost.core.errors import Busy
 from selfhost.core.lock import Held, hold, me
@@ -37,14 +37,17 @@ def lost(run: Run, holder: object) -> PortLost:
 @contextmanager
 def device_turn(run: Run, *, command: str) -> Iterator[None]:
     """Serialise starts on one device: free memory is only true while nobody else is allocating."""
-    path = run.work.paths.devices / f"{run.plan.device.replace('/', '-')}.lock"
+    # In one order for everybody: two starts that share some of their cards must not wait for each other.
+    paths = [run.work.paths.devices / f"{one.replace('/', '-')}.lock" for one in sorted(run.plan.device.split(","))]
 
     def told(holder: Mapping[str, object]) -> None:
         name = holder.get("name", "another deployment")
         run.tell(STEP, "working", f"waiting: `{name}` is starting on {run.plan.device_name}")
 
     try:
-        with hold(path, me(command, name=run.plan.name), wait_s=DEVICE_WAIT_S, on_wait=told):
+        with ExitStack() as turns:
+            for path in paths:
+                turns.enter_context(hold(path, me(command, name=run.plan.name), wait_s=DEVICE_WAIT_S, on_wait=told))
             yield
     except Held as held:
         raise Busy(

@@ -51,18 +51,25 @@ class Tried:
 
 
 def search(case: Case, *, devices: Devices, precisions: tuple[Precision, ...]) -> Tried:
-    """The first way that fits; else the first that is too close to call; else the smallest, which says why not."""
+    """The first way that fits; else the first that is too close to call; else the one that lacks least."""
     close: Tried | None = None
-    last: Tried | None = None
+    least: Tried | None = None
     for found in _ways(case, devices, precisions):
         if found.answer.verdict is Verdict.FITS:
             return found
         if close is None and found.answer.verdict is Verdict.TOO_CLOSE:
             close = found
-        last = found
-    if close is None and last is None:
+        if least is None or _left(found) > _left(least):
+            least = found
+    nearest = close or least
+    if nearest is None:
         raise ValueError("nothing was tried")
-    return close or last  # type: ignore[return-value]
+    return nearest
+
+
+def _left(found: Tried) -> int:
+    """Bytes that are left when one request has its KV cache; negative where it has not."""
+    return found.answer.kv_available - (found.answer.kv_needed or 0)
 
 
 def tried(case: Case, *, devices: Devices, precision: Precision, spread: Spread, context: int) -> Tried:

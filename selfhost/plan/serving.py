@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+from selfhost.engines.base import engine
+from selfhost.engines.names import shown
 from selfhost.plan.foreign_code import foreign_code_decisions
 from selfhost.plan.origin import by
 from selfhost.plan.passed_on import PassedOn
@@ -27,21 +29,17 @@ def serving_decisions(
         evidence=Evidence.SEEN_HERE,
         by=by(service, "port", service.port),
     )
-    yield Decision(
-        field="key",
-        value="required",
-        reason="made here, kept in a file for the owner only, handed to the engine in its environment",
-        source="selfhost",
-        evidence=Evidence.READ_IN_CODE,
-    )
+    yield _key(build)
     if build.backend == "cpu":
         yield _execution(passed)
     yield tools
     yield Decision(
         field="statistics",
-        value="off",
-        reason="vLLM would report its usage to its makers",
-        source="https://docs.vllm.ai/en/latest/usage/usage_stats.html",
+        value="off" if build.engine == "vllm" else "none",
+        reason="vLLM would report its usage to its makers" if build.engine == "vllm" else "it reports none",
+        source="https://docs.vllm.ai/en/latest/usage/usage_stats.html"
+        if build.engine == "vllm"
+        else "SGLang 0.5.23 source: no such report was found",
         evidence=Evidence.READ_IN_CODE,
     )
     yield Decision(
@@ -61,6 +59,24 @@ def serving_decisions(
             evidence=Evidence.SEEN_HERE,
             enforced_by=EnforcedBy.SERVER,
         )
+
+
+def _key(build: EngineBuild) -> Decision:
+    if not engine(build.engine).KEY_VARIABLE:
+        return Decision(
+            field="key",
+            value="none",
+            reason=f"{shown(build.engine)} takes a key on its command line only and prints it; so it stays on loopback",
+            source="SGLang 0.5.23: srt/entrypoints/engine.py",
+            evidence=Evidence.READ_IN_CODE,
+        )
+    return Decision(
+        field="key",
+        value="required",
+        reason="made here, kept in a file for the owner only, handed to the engine in its environment",
+        source="selfhost",
+        evidence=Evidence.READ_IN_CODE,
+    )
 
 
 def _execution(passed: PassedOn) -> Decision:
