@@ -45,10 +45,11 @@ def facts_of(at_work: Invocation, host: str | None) -> "Host | None":
     if host is None:
         return None
     from selfhost.cli._service import refuse_address
-    from selfhost.hosts.detect import detect
+    from selfhost.hosts.detect import detect, with_links
 
     refuse_address(host)
-    return detect(eyes(at_work, host=host, inside=None))
+    system = eyes(at_work, host=host, inside=None)
+    return with_links(detect(system), system)
 
 
 def _elsewhere(at_work: Invocation, host: str | None, inside: str | None) -> System:

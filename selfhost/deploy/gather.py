@@ -11,7 +11,7 @@ from selfhost.deploy.identity import refuse_other_model
 from selfhost.deploy.state import State
 from selfhost.deploy.wording import naming
 from selfhost.deploy.workplace import Workplace
-from selfhost.hosts.detect import detect
+from selfhost.hosts.detect import detect, with_links
 from selfhost.hosts.placement import Placement, gate
 from selfhost.models.hub import Hub
 from selfhost.models.resolve import resolve
@@ -61,7 +61,7 @@ def plan_for(work: Workplace, service: Service, *, host: Host | None = None, cou
 
 
 def _look(work: Workplace) -> Host:
-    return detect(work.system, disk_paths=(str(work.paths.cache), str(work.paths.state)))
+    return with_links(detect(work.system, disk_paths=(str(work.paths.cache), str(work.paths.state))), work.system)
 
 
 def _decided(

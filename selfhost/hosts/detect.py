@@ -90,3 +90,12 @@ def _numbered(cards: Sequence[Accelerator]) -> tuple[Accelerator, ...]:
         return 0 if isinstance(card.usable, Known) and card.usable.value else 1
 
     return tuple(dataclasses.replace(card, index=index) for index, card in enumerate(sorted(cards, key=rank)))
+
+
+def with_links(host: Host, system: System) -> Host:
+    """How several cards reach each other, which a plan over more than one needs; one card asks nothing."""
+    if len(host.usable_accelerators) < 2:
+        return host
+    from selfhost.hosts import surroundings  # at use: most machines have one card
+
+    return dataclasses.replace(host, links=surroundings.topology(system, host.accelerators))

@@ -92,19 +92,23 @@ def _ways(case: Case, devices: Devices, precisions: tuple[Precision, ...]) -> It
     short = [tokens for tokens in contexts if tokens not in useful and tokens >= LEAST_USEFUL]
     for tier in (useful, short):
         for precision in precisions:
-            for tokens in tier:
-                for group, spread in _cuts(case, devices, precision):
-                    yield tried(case, devices=group, precision=precision, spread=spread, context=tokens)
+            cuts = tuple(_cuts(case, devices, precision))
+            for best in (True, False):  # another way to cut is slower, so a shorter context of the best comes before it
+                for tokens in tier:
+                    for group, spread, first in cuts:
+                        if first is best:
+                            yield tried(case, devices=group, precision=precision, spread=spread, context=tokens)
 
 
-def _cuts(case: Case, devices: Devices, precision: Precision) -> Iterator[tuple[Devices, Spread]]:
-    """Groups of cards, smallest first, each with its ways to cut the model."""
+def _cuts(case: Case, devices: Devices, precision: Precision) -> Iterator[tuple[Devices, Spread, bool]]:
+    """Groups of cards, smallest first, each with its ways to cut the model, and whether that is the group's best."""
     groups = devices.candidates or (devices.cards,)
     for cards in groups:
         group = devices.taking(cards, host=case.host)
-        for spread in choose_parallel(
+        spreads = choose_parallel(
             model=case.model, devices=group, precision=precision, engine=case.build.engine, service=case.service,
             passed=case.passed,
-        ):  # fmt: skip
+        )  # fmt: skip
+        for number, spread in enumerate(spreads):
             if spread.ranks == len(cards) or cards == groups[-1]:
-                yield group, spread
+                yield group, spread, number == 0

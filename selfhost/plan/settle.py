@@ -168,7 +168,7 @@ def _settled(case: Case, found: Tried, *, native: int | None) -> Settled:
         kv_cache=max(0, answer.kv_available),
         kv_bytes_per_token=int(answer.raw_bytes_per_token),
         kv_tokens=answer.kv_tokens,
-        available=answer.requested,
+        available=found.question.room.total,
         where=found.question.room.name if spread.ranks == 1 else f"each {found.question.room.name}",
     )
     decisions = (

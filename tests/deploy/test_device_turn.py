@@ -14,7 +14,7 @@ def run(folder: Path, name: str, device: str) -> Any:
     return SimpleNamespace(
         work=SimpleNamespace(paths=SimpleNamespace(devices=folder)),
         plan=SimpleNamespace(device=device, device_name="card", name=name),
-        tell=lambda *words: None,
+        tell=lambda *_: None,
     )
 
 

@@ -31,8 +31,10 @@ def ask(endpoint: dict[str, Any], **extra: Any) -> dict[str, Any]:
         return json.load(answer)["choices"][0]["message"]
 
 
-@pytest.mark.parametrize("kv", ["bf16", "fp8"])
-@pytest.mark.parametrize("weights", ["bf16", "fp8"])
+@pytest.mark.parametrize(
+    ("weights", "kv"),
+    [pytest.param("bf16", "bf16", marks=pytest.mark.slow), ("bf16", "fp8"), ("fp8", "bf16"), ("fp8", "fp8")],
+)
 def test_weights_and_kv_cache_run_in_the_precision_that_was_planned(real_world, weights: str, kv: str) -> None:
     world = real_world
     done = world.run(
@@ -52,7 +54,14 @@ def test_weights_and_kv_cache_run_in_the_precision_that_was_planned(real_world, 
     assert {"precision" in plan["differs"], "KV cache" in plan["differs"]} == {weights == "fp8", kv == "fp8"}
 
 
-@pytest.mark.parametrize(("mode", "thinks"), [("on", True), ("off", False), ("budget=20", True)])
+@pytest.mark.parametrize(
+    ("mode", "thinks"),
+    [
+        pytest.param("on", True, marks=pytest.mark.slow),
+        pytest.param("off", False, marks=pytest.mark.slow),
+        ("budget=4", True),
+    ],
+)
 def test_the_reasoning_mode_asked_for_is_what_a_client_gets(real_world, mode: str, thinks: bool) -> None:
     world = real_world
     done = world.run(
@@ -67,7 +76,7 @@ def test_the_reasoning_mode_asked_for_is_what_a_client_gets(real_world, mode: st
     extras = plan["reasoning"]["client_extras"]
     if mode.startswith("budget"):
         assert plan["reasoning"]["unsent"] == "only when asked"
-        assert extras["thinking_token_budget"] == 20
+        assert extras["thinking_token_budget"] == 4
         cut = ask(endpoint, **extras)
         assert len(cut["reasoning"]) < len(silent["reasoning"])
     else:
