@@ -11,7 +11,7 @@ from selfhost.plan.engine import EngineChoice, choose_engine, chosen
 from selfhost.plan.foreign_code import refuse_foreign_code
 from selfhost.plan.gains import gain_decision
 from selfhost.plan.mask import mask_of
-from selfhost.plan.memory.question import Answer, Question, Spread
+from selfhost.plan.memory.question import Answer, Question
 from selfhost.plan.parallel import parallel_decision
 from selfhost.plan.passed_on import PassedOn, without_repeats
 from selfhost.plan.precision import Precision, precision_decisions, precisions
@@ -22,7 +22,7 @@ from selfhost.plan.settle import Settled, settle_on_cards, settle_on_cpu
 from selfhost.plan.tools import Tools, decide_tools
 from selfhost.shapes.host import Accelerator, Host, Known
 from selfhost.shapes.model import Model
-from selfhost.shapes.plan import Decision, EngineBuild, Parallel, Plan, ReasoningPlan
+from selfhost.shapes.plan import Decision, EngineBuild, Plan, ReasoningPlan
 from selfhost.shapes.service import Service
 
 
@@ -107,7 +107,7 @@ def _decided(
         device=settled.devices.device, device_name=settled.devices.name, address=ADDRESS, port=port,
         port_explicit=service.port is not None, context=settled.context, concurrency=settled.concurrency,
         weights_precision=precision.weights, kv_precision=precision.kv, reasoning=modes.reasoning,
-        parallel=parallel_of(settled.spread), memory=settled.memory, verdict=settled.verdict,
+        parallel=settled.spread, memory=settled.memory, verdict=settled.verdict,
         decisions=tuple(
             _decisions(host, model, service, choice=choice, settled=settled, modes=modes, passed=passed, port=port)
         ),
@@ -166,16 +166,8 @@ def _launch(
         trust_remote_code=service.trust_remote_code,
         extra=without_repeats((*modes.thinking.flags, *modes.sampling.flags), passed) + service.engine_args,
         cores=host.cpu.cores.value if isinstance(host.cpu.cores, Known) else None,
-        parallel=parallel_of(settled.spread),
+        parallel=settled.spread,
         gpu_memory_utilization=settled.question.utilization if settled.question.room.unified else None,
         quantization_flags=precision.cache.flags,
         version=build.version,
     )
-
-
-def parallel_of(spread: Spread) -> Parallel:
-    """As the engine modules and the plan name it."""
-    return Parallel(
-        tensor=spread.tensor, pipeline=spread.pipeline, data=spread.data, expert=spread.expert,
-        attention_data=spread.attention_data,
-    )  # fmt: skip

@@ -48,18 +48,19 @@ class Decision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parallel:
-    """How a model is cut: `tensor` × `pipeline` devices hold one copy, and there are `data` copies."""
+    """How a model is cut: `tensor` × `pipeline` ranks hold one copy, and there are `data` copies."""
 
     tensor: int = 1
     pipeline: int = 1
     data: int = 1
     expert: bool = False
-    """Experts are divided over tensor × data devices instead of being cut."""
+    """Experts are divided over tensor × data ranks instead of being cut."""
     attention_data: int = 1
-    """SGLang: attention runs as so many copies inside the tensor group."""
+    """SGLang's DP attention: attention weights and KV cache are whole on `tensor / attention_data` ranks."""
 
     @property
-    def devices(self) -> int:
+    def ranks(self) -> int:
+        """Devices that one start takes."""
         return self.tensor * self.pipeline * self.data
 
 
@@ -225,7 +226,7 @@ class Plan:
     @property
     def device_count(self) -> int:
         """Accelerators that one start takes; 1 on the CPU."""
-        return self.parallel.devices
+        return self.parallel.ranks
 
     @property
     def base_url(self) -> str:

@@ -3,24 +3,10 @@
 from dataclasses import dataclass, field
 
 from selfhost.shapes.geometry import Geometry
+from selfhost.shapes.plan import Parallel as Spread
 from selfhost.shapes.plan import Verdict
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Spread:
-    """How one replica is cut. `data` replicas share nothing but, with `expert`, their experts."""
-
-    tensor: int = 1
-    pipeline: int = 1
-    data: int = 1
-    expert: bool = False
-    """Experts are divided over tensor × data ranks instead of being cut."""
-    attention_data: int = 1
-    """SGLang's DP attention: attention weights and KV cache are whole on `tensor / attention_data` ranks."""
-
-    @property
-    def ranks(self) -> int:
-        return self.tensor * self.pipeline * self.data
+__all__ = ["Answer", "Gap", "Question", "Room", "Spread", "Weights"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
