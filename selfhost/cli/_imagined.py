@@ -45,13 +45,17 @@ def imagined(gpu: str | None, count: int | None, memory_gib: float | None, host:
             fix=("leave one of them out",),
             id="CF034",
         )
-    if (count is not None and not 1 <= count <= 64) or (memory_gib is not None and not 1 <= memory_gib <= 4096):
-        raise InputError(
-            f"--count {count} --gpu-memory {memory_gib:g} is no machine"
-            if memory_gib
-            else f"--count is {count}, expected 1 to 64",
-            why="Counts go from 1 to 64, memory from 1 to 4096 GiB.",
-            fix=("give numbers in that range",),
-            id="CF035",
-        )
+    if count is not None and not 1 <= count <= 64:
+        raise _no_machine(f"--count is {count}, expected 1 to 64")
+    if memory_gib is not None and not 1 <= memory_gib <= 4096:
+        raise _no_machine(f"--gpu-memory is {memory_gib:g}, expected 1 to 4096")
     return Imagined(name=gpu, count=count or 1, memory=int(memory_gib * GIB) if memory_gib else None)
+
+
+def _no_machine(what: str) -> InputError:
+    return InputError(
+        what,
+        why="Counts go from 1 to 64, memory from 1 to 4096 GiB.",
+        fix=("give numbers in that range",),
+        id="CF035",
+    )

@@ -78,6 +78,13 @@ class Asked:
 
 def refuse_address(host: str | None) -> None:
     """`--host` names a machine that facts are about; people who mean an address to listen on get told."""
+    if host is not None and not host.strip():
+        raise InputError(
+            "the host is an empty word",
+            why="A variable that is not set in the shell gives one.",
+            fix=("name a snapshot or user@machine, or leave --host out",),
+            id="CF015",
+        )
     if host is None or not (_ADDRESS.fullmatch(host) or host == "localhost") or Path(host).exists():
         return
     raise InputError(
@@ -138,11 +145,12 @@ def _absolute(word: str) -> str:
 
 def _check_words(asked: Asked) -> None:
     """An empty word is a variable that was not set, and never means `all` or `choose for me`."""
-    for field in ("model", "name"):
+    texts = ("model", "name", "device", "reasoning", "precision", "kv_cache", "kv_skip_layers", "engine")
+    for field in texts:
         value = getattr(asked, field)
-        if value is not None and not value.strip():
+        if value is not None and not value.strip(" ,"):
             raise InputError(
-                f"the {field} is an empty word",
+                f"the {field.replace('_', '-')} is an empty word",
                 why="A variable that is not set in the shell gives one.",
                 fix=("name it, or leave the word out",),
                 id="CF015",

@@ -8,6 +8,7 @@ from selfhost.cli import _service as ask
 from selfhost.cli._context import invocation
 from selfhost.cli._imagined import Count, Gpu, GpuMemory, imagined
 from selfhost.cli._options import Device, Json
+from selfhost.cli._proposed import proposing
 from selfhost.shapes.exit import ExitCode
 
 Claim = Annotated[
@@ -51,12 +52,13 @@ def command(
         model=model, device=device, context=context_tokens, concurrency=concurrency, precision=precision,
         kv_cache=kv_cache, engine=engine,
     )  # fmt: skip
-    service = ask.service_of(asked, at_work, verb="fit")
-    fitted = fit_for(
-        workplace(at_work, progress="quiet"), service, host=facts_of(at_work, host),
-        named=host or "", imagined=wished,
-        claimed=parse_rate(claim) if claim else None,
-    )  # fmt: skip
+    place = (*wished.words, "--count", str(wished.count)) if wished else ("--host", host) if host else ()
+    with proposing("fit", place):
+        fitted = fit_for(
+            workplace(at_work, progress="quiet"), ask.service_of(asked, at_work, verb="fit"),
+            host=facts_of(at_work, host), named=host or "", imagined=wished,
+            claimed=None if claim is None else parse_rate(claim),
+        )  # fmt: skip
     if json:
         at_work.console.json(to_json(fitted.decided, speed=fitted.speed, ways=fitted.ways))
     else:

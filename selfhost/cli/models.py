@@ -30,7 +30,7 @@ def command(
     """The models that are known by a short name; any other works by its Hugging Face id or folder."""
     at_work = invocation(context)
     console = at_work.console
-    if fits or gpu or host:
+    if fits or any(said is not None for said in (gpu, count, gpu_memory, device, context_tokens, concurrency, host)):
         asked = ask.Asked(device=device, context=context_tokens, concurrency=concurrency)
         _fits(at_work, asked, machine=_machine(at_work, gpu, count, gpu_memory, host), json=json)
         return

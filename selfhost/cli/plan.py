@@ -7,6 +7,7 @@ import typer
 from selfhost.cli import _service as ask
 from selfhost.cli._context import invocation
 from selfhost.cli._options import Device, Json, Name
+from selfhost.cli._proposed import proposing
 from selfhost.shapes.exit import ExitCode
 
 Explain = Annotated[bool, typer.Option("--explain", help="Every decision, with evidence, source and alternatives.")]
@@ -47,13 +48,14 @@ def command(
         reasoning=reasoning, precision=precision, kv_cache=kv_cache, kv_skip_layers=kv_skip_layers, engine=engine,
         trust_remote_code=trust_remote_code, allow_pickle=allow_pickle,
     )  # fmt: skip
-    service = ask.service_of(asked, at_work, verb="plan")
-    gathered = plan_for(workplace(at_work, progress="quiet"), service, host=facts_of(at_work, host))
+    place = ("--host", host) if host else ()
+    with proposing("plan", place):
+        service = ask.service_of(asked, at_work, verb="plan")
+        gathered = plan_for(workplace(at_work, progress="quiet"), service, host=facts_of(at_work, host))
     if json:
         at_work.console.json(to_json(gathered.plan))
     else:
         at_work.console.result(describe(gathered.plan, explain=explain, chosen=gathered.model_reason))
-        place = ("--host", host) if host else ()
         ways = ways_of(gathered, door=Door(verb="plan", place=place) if host else Door(verb="up"))
         for step in next_steps(gathered.plan, service, ways, place=place):
             at_work.console.note("  → " + step.replace("\n", "\n      "))

@@ -47,7 +47,7 @@ class Recorded:
             raise InputError(
                 f"the snapshot {path} cannot be read",
                 why=f"{error.strerror or error}.",
-                fix=("name a readable snapshot, or leave --from out to look at this machine:\nselfhost detect",),
+                fix=("name a readable snapshot, or look at this machine:\nselfhost detect",),
                 id="CF040",
             ) from error
         except ValueError as error:
@@ -55,7 +55,7 @@ class Recorded:
                 f"{path} is not JSON, so it is no snapshot of a machine",
                 why="It is cut off, or another file.",
                 evidence=str(error),
-                fix=("name a whole snapshot, or leave --from out to look at this machine:\nselfhost detect",),
+                fix=("name a whole snapshot, or look at this machine:\nselfhost detect",),
                 id="CF041",
             ) from error
         check(snapshot, str(path))

@@ -10,7 +10,7 @@ from selfhost.core.errors import InputError
 SCHEMA = "selfhost.snapshot/1"
 _MAPS = ("files", "links", "nodes", "errors", "disks", "env", "nvml", "ids", "docker", "podman", "kubernetes")
 _LISTS = ("commands", "libraries")
-_AGAIN = "or leave --from out to look at this machine:\nselfhost detect"
+_AGAIN = "or look at this machine:\nselfhost detect"
 
 
 def check(snapshot: object, name: str) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from selfhost.deploy.gather import Gathered, plan_for
+from selfhost.deploy.wording import naming
 from selfhost.deploy.workplace import Workplace
 from selfhost.hosts.cards import of
 from selfhost.hosts.imagined import host_with
@@ -58,7 +59,8 @@ def fit_for(
     claimed: float | None = None,
 ) -> Fitted:  # fmt: skip
     """Decide, then the roofline, and ways out where it does not fit. `named` is how `host` was named."""
-    found = imagined.host() if imagined else host
+    with naming(service):
+        found = imagined.host() if imagined else host
     gathered = plan_for(work, service, host=found, count=imagined.count if imagined and imagined.count > 1 else None)
     place = imagined.words if imagined else ("--host", named) if named else ()
     door = Door(verb="fit", place=place, more_cards=imagined is not None)

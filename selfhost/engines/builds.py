@@ -26,7 +26,7 @@ def choose(*, backend: str, asked: str | None = None, driver: str = "") -> Engin
     With a `driver` (`575.57.08`) that the default does not start on it is the newest line that does, where there is
     one. A version newer than every row is taken as the newest row with that version, not verified. Raises InputError.
     """
-    engine, _, version = (asked or "vllm").strip().partition("@")
+    engine, named, version = (asked or "vllm").strip().partition("@")
     engine = engine.lower()
     builds = [build for build in rows() if build.engine == engine]
     if not builds:
@@ -40,7 +40,7 @@ def choose(*, backend: str, asked: str | None = None, driver: str = "") -> Engin
             id="PL062",
         )
     wanted = version.removeprefix("v")
-    if not wanted:
+    if not named:
         return next((build for build in fitting if starts_on(build, driver)), fitting[0])
     exact = [build for build in fitting if build.version == wanted]
     if exact:
@@ -49,7 +49,9 @@ def choose(*, backend: str, asked: str | None = None, driver: str = "") -> Engin
     if _VERSION.fullmatch(wanted) and numbers(wanted) > max(numbers(build.version) for build in fitting):
         return _unverified(newest, wanted)
     raise InputError(
-        f"{engine} {version} for `{backend}` is not a version that selfhost knows",
+        f"{engine} {version} for `{backend}` is not a version that selfhost knows"
+        if version
+        else f"`{engine}@` names no version",
         why=f"Flags, log lines and defaults are kept per version; known are {_listed(builds)}, and newer ones.",
         fix=(f"leave the version out, or ask for a known one:\nselfhost up MODEL --engine {engine}@{newest.version}",),
         id="PL061",

@@ -125,7 +125,9 @@ def _memory(launch: Launch) -> Planned:
     if launch.backend == "cpu":
         # Compiled mode takes three times as long to start on the CPU, and picks other words on near ties.
         flags.append(("--enforce-eager",))
-    if launch.gpu_memory_utilization is not None and not launch.kv_cache_bytes:
+    if launch.gpu_memory_utilization is not None:
+        # Beside a size in bytes too: less than this share being free ends the start before that size is read
+        # (vLLM 0.33.0, v1/worker/utils.py), and of memory that the host uses 92 % is seldom free.
         flags.append(("--gpu-memory-utilization", f"{launch.gpu_memory_utilization:g}"))
     if launch.kv_cache_bytes:
         # In bytes. VLLM_CPU_KVCACHE_SPACE, the older way, takes whole GiB only (0.32.0, vllm/envs.py); without

@@ -125,7 +125,9 @@ def _together(host: Host, cards: Sequence[Accelerator]) -> tuple[int, int]:
 
 def _too_few(ready: Sequence[Accelerator], count: int) -> InputError:
     return InputError(
-        f"there are not {count} equal cards here that reach each other",
+        f"a model is not spread over {count} cards"
+        if count not in SIZES
+        else f"there are not {count} equal cards here that reach each other",
         why=f"Usable here: {together(ready)}. A model is spread over {', '.join(map(str, SIZES))} equal cards.",
         fix=("leave the number to selfhost", CPU_INSTEAD),
         id="CF037",

@@ -31,6 +31,8 @@ class CatalogRow:
     geometry: Geometry
     context: int
     native: str
+    stored: str = ""
+    """Finer than `native`: `fp8_block`; empty where nobody said it."""
     quantized_b: float = 0.0
     default: bool = False
     demonstration: bool = False
@@ -62,6 +64,7 @@ def _row(raw: Mapping[str, Any]) -> CatalogRow:
         params_b=float(raw["params_b"]),
         active_b=float(raw["active_b"]),
         quantized_b=float(raw.get("quantized_b", 0.0)),
+        stored=raw.get("stored", ""),
         default=raw.get("default", False),
         demonstration=raw.get("demonstration", False),
         revision=raw.get("revision", ""),

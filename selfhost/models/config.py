@@ -51,7 +51,7 @@ def read(folder: str | Path) -> Config:
     inner = _text_part(raw)
     text, how = (Fields(raw, path), "config.json") if inner is raw else completed(Fields(inner, path))
     return Config(
-        model_type=str(text.model_type or raw.get("model_type") or ""),
+        model_type=text.model_type or Fields(raw, path).model_type,
         architectures=_architectures(raw, inner),
         geometry=geometry_of(text, raw, how=how),
         stored=stored_in(raw, inner, _beside(root / "hf_quant_config.json")),

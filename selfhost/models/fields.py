@@ -1,5 +1,6 @@
 """Numbers of a config.json, read with suspicion: absent is 0, nonsense is refused by its name."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,8 @@ from selfhost.shapes.finding import Place
 
 LIMIT = 10_000_000
 """No width, count or vocabulary of a published model comes near; one zero too many does."""
+_SHOWN = 40
+"""Characters of a wrong value that an error repeats."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +24,8 @@ class Fields:
 
     @property
     def model_type(self) -> str:
-        return str(self.raw.get("model_type") or "")
+        named = self.raw.get("model_type")
+        return named if isinstance(named, str) else ""
 
     def number(self, *names: str, limit: int = LIMIT) -> int:
         """The first of `names` that is given (transformers spells one thing in several ways); 0 when none is.
@@ -64,9 +68,9 @@ class Fields:
         if isinstance(value, float) and value.is_integer():
             value = int(value)
         if isinstance(value, bool) or not isinstance(value, int):
-            raise self.nonsense(f"{name} is {value!r}", "It must be a whole number.")
+            raise self.nonsense(f"{name} is {_short(json.dumps(value))}", "It must be a whole number.")
         if not 0 <= value <= limit:
-            raise self.nonsense(f"{name} is {value:,}", f"It must lie between 0 and {limit:,}.")
+            raise self.nonsense(f"{name} is {_short(f'{value:,}')}", f"It must lie between 0 and {limit:,}.")
         return value
 
     def nonsense(self, what: str, why: str) -> InputError:
@@ -78,3 +82,7 @@ class Fields:
             id="MD031",
             place=Place(path=str(self.path)),
         )
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

@@ -31,35 +31,49 @@ def check_is_model(folder: Path) -> None:
     seen = names(folder)
     if "config.json" in seen:
         return
-    shown = ", ".join(seen[:6]) + (f" and {len(seen) - 6} more" if len(seen) > 6 else "")
+    shown = _some(seen)
     if not seen:
         raise InputError(f"{folder} is empty", why=_NEEDS, fix=_FETCH, id="MD003", place=place)
     if "adapter_config.json" in seen:
-        raise InputError(
-            f"{folder} holds an adapter, not a whole model",
-            why="An adapter (LoRA) only changes a base model, which its adapter_config.json names.",
-            fix=("merge the adapter into its base model and serve the merged directory",),
-            evidence=shown,
-            id="MD006",
-            place=place,
-        )
+        raise adapter(folder)
     if is_mistral_format(seen):
         raise InputError(
             f"{folder} holds a model in Mistral's own format only", why=MISTRAL_WHY, fix=MISTRAL_FIX, evidence=shown,
             id="MD032", place=place,
         )  # fmt: skip
     if any(name.endswith(".gguf") for name in seen):
-        raise InputError(
-            f"{folder} holds GGUF files and no config.json",
-            why=_GGUF_WHY,
-            fix=_GGUF_FIX,
-            evidence=shown,
-            id="MD005",
-            place=place,
-        )
+        raise gguf(folder)
     inside = [child.name for child in sorted(folder.iterdir()) if (child / "config.json").is_file()]
     fix = tuple(f"perhaps {folder / name}" for name in inside[:3]) or _FETCH
     raise InputError(f"{folder} has no config.json", why=_NEEDS, fix=fix, evidence=shown, id="MD003", place=place)
+
+
+def adapter(folder: Path) -> InputError:
+    """The error for what only changes another model."""
+    return InputError(
+        f"{folder} holds an adapter, not a whole model",
+        why="An adapter (LoRA) only changes a base model, which its adapter_config.json names.",
+        fix=("merge the adapter into its base model and serve the merged directory",),
+        evidence=_some(names(folder)),
+        id="MD006",
+        place=Place(path=str(folder)),
+    )
+
+
+def gguf(folder: Path) -> InputError:
+    """The error for weights in llama.cpp's format; some of their repositories keep the base model's config.json."""
+    return InputError(
+        f"{folder} holds GGUF files and no *.safetensors",
+        why=_GGUF_WHY,
+        fix=_GGUF_FIX,
+        evidence=_some(names(folder)),
+        id="MD005",
+        place=Place(path=str(folder)),
+    )
+
+
+def _some(seen: tuple[str, ...]) -> str:
+    return ", ".join(seen[:6]) + (f" and {len(seen) - 6} more" if len(seen) > 6 else "")
 
 
 def is_mistral_format(seen: Iterable[str]) -> bool:

@@ -55,6 +55,8 @@ def geometry_of(text: Fields, outer: Mapping[str, Any], *, how: str = "config.js
     found = layers_of(text, row, layers=layers)
     attention = heads_of(text, row, heads=heads, hidden=hidden)
     state = state_of(text, row, hidden=hidden, heads=heads) if found.linear else None
+    if found.linear == layers and state is None:
+        return Unknown("config.json does not give the sizes of its recurrent state, and every layer has one")
     made = Geometry(
         layers=layers,
         full_layers=found.full,

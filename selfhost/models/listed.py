@@ -9,6 +9,9 @@ from selfhost.models.families import family_of
 from selfhost.shapes.host import Known, Unknown
 from selfhost.shapes.model import Model, Origin
 
+BLOCK = "block"
+"""As `Model.quant_form` names scales over blocks."""
+
 
 def listed(row: CatalogRow) -> Model:
     """The row's own model, unpinned."""
@@ -31,7 +34,8 @@ def listed(row: CatalogRow) -> Model:
         licence=row.licence,
         gated=row.gated,
         demonstration=row.demonstration,
-        scheme=row.native,
+        scheme=row.stored or row.native,
+        quant_form=BLOCK if row.stored == "fp8_block" else "",
     )
 
 

@@ -11,6 +11,7 @@ from selfhost.models import catalog, checkpoints, config, embedded, weights
 from selfhost.models.catalog import CatalogRow
 from selfhost.models.families import family_of
 from selfhost.models.folder import check_is_model
+from selfhost.models.listed import BLOCK
 from selfhost.models.reference import Asked, take_apart
 from selfhost.models.weights import Measured
 from selfhost.shapes.geometry import Geometry
@@ -178,6 +179,10 @@ def _without_hub(asked: Asked, hub: "Hub") -> Model:
     return _from_row(asked, row, revision=revision)
 
 
+def _reach(row: CatalogRow) -> str:
+    return BLOCK if row.stored == "fp8_block" else ""
+
+
 def _from_row(asked: Asked, row: CatalogRow, *, revision: Fact[str]) -> Model:
     own = row.id == asked.repo_id
     foreign = Unknown(f"{asked.repo_id} is derived from {row.id}; its own files were not read")
@@ -202,6 +207,6 @@ def _from_row(asked: Asked, row: CatalogRow, *, revision: Fact[str]) -> Model:
         licence=row.licence if own else "",
         gated=row.gated if own else False,
         demonstration=row.demonstration and own,
-        scheme=row.native if own else copy.scheme if copy else "",
-        quant_form=copy.reach if copy else "",
+        scheme=(row.stored or row.native) if own else copy.scheme if copy else "",
+        quant_form=_reach(row) if own else copy.reach if copy else "",
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from selfhost.core.errors import InputError
 from selfhost.models import weights_errors as errors
-from selfhost.models.folder import PICKLES, is_pickle, names
+from selfhost.models.folder import PICKLES, adapter, gguf, is_pickle, names
 from selfhost.models.headers import LENGTH_BYTES, BadHeaderError, Tensor, length_of, tensors_in
 from selfhost.models.tensor_kinds import summed
 from selfhost.shapes.finding import Place
@@ -74,6 +74,7 @@ def check(folder: str | Path, *, allow_pickle: bool = True) -> Measured:
     found = measured(root)
     others = pickles(root)
     if isinstance(found.total, Unknown):
+        _check_is_whole_model(root)
         raise InputError(
             f"{root} has no weights",
             why="There is neither a *.safetensors nor a pytorch_model*.bin beside config.json.",
@@ -96,7 +97,18 @@ def check(folder: str | Path, *, allow_pickle: bool = True) -> Measured:
         )
     for path in others:
         _check_pickle(path)
+    if found.tensors is not None and not found.tensors.total:
+        raise errors.damaged(files(root)[0], "holds no tensors", why="Its header describes none.")
     return found
+
+
+def _check_is_whole_model(root: Path) -> None:
+    """Raise InputError for what came with a config.json and is still no model."""
+    seen = names(root)
+    if "adapter_config.json" in seen:
+        raise adapter(root)
+    if any(name.endswith(".gguf") for name in seen):
+        raise gguf(root)
 
 
 def _check_leftovers(root: Path) -> None:

@@ -1,14 +1,14 @@
 """The user's own words as another command: the same model and options, with only the proposed ones changed."""
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from types import MappingProxyType
 
 from selfhost.engines.flags import Vocabulary, read
 from selfhost.shapes.service import Service
 
 _NOTHING: Mapping[str, str | None] = MappingProxyType({})
-_OF_THE_PLACE = ("name", "device", "port", "concurrency")
+_OF_THE_PLACE = ("name", "device", "port", "concurrency", "engine")
 """Options that say where and how much is served; the others are about one model."""
 _SAME = {
     "context": ("--max-model-len", "--kv-cache-memory-bytes"),
@@ -21,15 +21,17 @@ _SAME = {
 
 
 def command_line(
-    verb: str, service: Service, *more: str, change: Mapping[str, str | None] = _NOTHING, model: str = ""
-) -> str:
+    verb: str, service: Service, *more: str, change: Mapping[str, str | None] = _NOTHING, model: str = "",
+    keep: Collection[str] = (),
+) -> str:  # fmt: skip
     """Model, options and engine flags behind `selfhost VERB`, ready to paste.
 
     `change` maps fields of the service to new values, None to leave the option out. With another `model` only the
-    options that are not about the former one stay.
+    options that are not about the former one stay, and those in `keep`.
     """
     kept = [] if model else list(service.engine_args)
-    options = {field: said for field, said in _said(service) if not model or field in _OF_THE_PLACE}
+    stays = {*_OF_THE_PLACE, *keep}
+    options = {field: said for field, said in _said(service) if not model or field in stays}
     for field, value in change.items():
         options[field] = [] if value is None else [f"--{field.replace('_', '-')}", value]
         kept = _without(kept, _SAME.get(field, ()))

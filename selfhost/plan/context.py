@@ -29,6 +29,9 @@ SHARE_TOKENS = 2048
 """What each request that runs at once gets of the KV cache, when full contexts for all would take too much."""
 CHEAP_KV = GIB
 SOURCE = "vLLM 0.32.0 source, v1/worker/cpu_worker.py and v1/core/kv_cache_utils.py"
+SOURCE_ON_CARDS = (
+    "plan/memory, as vLLM 0.33.0: v1/core/kv_cache_planning.py and SGLang 0.5.23: srt/mem_cache compute it"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +81,7 @@ def settle(*, model: Model, service: Service, passed: PassedOn, budget: Budget, 
         context_decision(
             model, service, passed, memory, context=context, native=native, on_cpu=on_cpu, fits=verdict is Verdict.FITS
         ),
-        concurrency_decision(service, passed, memory, context=context, concurrency=concurrency),
+        concurrency_decision(service, passed, memory, context=context, concurrency=concurrency, on_cpu=on_cpu),
         memory_decision(memory, budget, verdict=verdict, words=words),
     )
     return Room(context=context, concurrency=concurrency, memory=memory, verdict=verdict, decisions=decisions)
@@ -165,6 +168,8 @@ def context_decision(
         reason = "asked for"
     elif context < top and memory.need > memory.available:
         reason = "as short as is useful, and still too much"
+    elif context < top and not on_cpu and memory.kv_tokens >= min(2 * context, top):
+        reason = "shortened until it fits with the estimate's error to spare; more on request"
     elif context < top:
         reason = "shortened until one request at full context fits this machine"
     elif native is not None and context == native:
@@ -180,7 +185,7 @@ def context_decision(
         field="context",
         value=f"{format_tokens(context)} {trained}",
         reason=f"beyond the trained length, by RoPE scaling; {reason}" if stretched else reason,
-        source=SOURCE,
+        source=SOURCE if on_cpu else SOURCE_ON_CARDS,
         evidence=Evidence.READ_IN_CODE,
         changes_behaviour=stretched,
         by=who,
@@ -188,7 +193,7 @@ def context_decision(
 
 
 def concurrency_decision(
-    service: Service, passed: PassedOn, memory: MemoryPlan, *, context: int, concurrency: int
+    service: Service, passed: PassedOn, memory: MemoryPlan, *, context: int, concurrency: int, on_cpu: bool
 ) -> Decision:
     flag = "--max-num-seqs"
     each = memory.kv_tokens // concurrency
@@ -197,7 +202,7 @@ def concurrency_decision(
         field="concurrency",
         value=f"{concurrency} requests at once",
         reason=f"{held}; more wait in line",
-        source=SOURCE,
+        source=SOURCE if on_cpu else SOURCE_ON_CARDS,
         evidence=Evidence.READ_IN_CODE,
         by=passed.by(flag) if passed.text(flag) is not None else by(service, "concurrency", service.concurrency),
     )

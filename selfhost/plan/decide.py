@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from selfhost.engines.base import engine
 from selfhost.engines.launch import Launch
-from selfhost.plan.context import concurrency_of
+from selfhost.plan.context import asked_context, concurrency_of
 from selfhost.plan.devices import choose_devices, device_decision
 from selfhost.plan.engine import EngineChoice, choose_engine, chosen
 from selfhost.plan.foreign_code import refuse_foreign_code
@@ -17,12 +17,13 @@ from selfhost.plan.passed_on import PassedOn, without_repeats
 from selfhost.plan.precision import Precision, precision_decisions, precisions
 from selfhost.plan.reasoning import ReasoningDecision, decide_reasoning
 from selfhost.plan.sampling import Sampling, decide_sampling
+from selfhost.plan.search import USEFUL
 from selfhost.plan.serving import ADDRESS, serving_decisions
 from selfhost.plan.settle import Settled, settle_on_cards, settle_on_cpu
 from selfhost.plan.tools import Tools, decide_tools
 from selfhost.shapes.host import Accelerator, Host, Known
 from selfhost.shapes.model import Model
-from selfhost.shapes.plan import Decision, EngineBuild, Plan, ReasoningPlan
+from selfhost.shapes.plan import Decision, EngineBuild, Plan, ReasoningPlan, Verdict
 from selfhost.shapes.service import Service
 
 
@@ -77,8 +78,22 @@ def decide_all(
         host=host, model=model, service=service, build=choice.build, devices=devices, precisions=found, passed=passed,
         concurrency=concurrency,
     )  # fmt: skip
-    modes = _modes(model=model, service=service, name=choice.build.engine, context=settled.context, passed=passed)
+    modes = _modes(
+        model=model,
+        service=service,
+        name=choice.build.engine,
+        context=_talked_in(settled, model, service, passed),
+        passed=passed,
+    )
     return _decided(host, model, service, choice=choice, settled=settled, modes=modes, passed=passed, port=port)
+
+
+def _talked_in(settled: Settled, model: Model, service: Service, passed: PassedOn) -> int:
+    """Tokens for thoughts and answer. What does not fit is cut to the shortest context; no budget is judged by that."""
+    native = model.context_native.value if isinstance(model.context_native, Known) else None
+    if settled.verdict is not Verdict.DOES_NOT_FIT or asked_context(service, passed, native=native) is not None:
+        return settled.context
+    return max(settled.context, native or USEFUL)
 
 
 def _modes(*, model: Model, service: Service, name: str, context: int, passed: PassedOn) -> _Modes:

@@ -3,6 +3,7 @@
 import textwrap
 from collections.abc import Sequence
 
+from selfhost.plan.engine import CONTAINER
 from selfhost.plan.origin import SELFHOST
 from selfhost.shapes.exit import ExitCode
 from selfhost.shapes.plan import Decision, EnforcedBy, MemoryPlan, Plan, Verdict
@@ -35,7 +36,7 @@ EXIT = {
 
 def describe(plan: Plan, *, explain: bool = False, chosen: str = "") -> str:
     """The result of `selfhost plan`, for stdout; ends with the verdict. `chosen` is why selfhost took this model."""
-    decisions = [d for d in plan.decisions if d.field not in _NOT_A_LINE and (explain or _shown(d))]
+    decisions = [d for d in plan.decisions if d.field not in _NOT_A_LINE and (explain or _shown(d, plan))]
     blocks = [_head(plan, chosen=chosen), _table(decisions, explain=explain), _memory(plan, explain=explain)]
     if plan.differs:
         blocks.append(_differs(plan))
@@ -47,7 +48,9 @@ def closing(plan: Plan) -> str:
     return f"{plan.verdict.value} · nothing was changed"
 
 
-def _shown(decision: Decision) -> bool:
+def _shown(decision: Decision, plan: Plan) -> bool:
+    if decision.field == "image" and plan.runtime != CONTAINER:  # it is what a container would be made of
+        return False
     if decision.field == "parallelism" and decision.value != "none":
         return True
     return decision.field in _ALWAYS or decision.by != SELFHOST

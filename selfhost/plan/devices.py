@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from selfhost.hosts.placement import on_cards, stable_id
 from selfhost.hosts.plannable import plannable
 from selfhost.plan.origin import SELFHOST, by
-from selfhost.shapes.host import Accelerator, Host, Known
+from selfhost.shapes.host import Accelerator, Fact, Host, Known, Unknown
 from selfhost.shapes.plan import Decision, Evidence
 from selfhost.shapes.service import Service
 from selfhost.shapes.units import format_bytes
@@ -56,18 +56,28 @@ def device_decision(devices: Devices, *, host: Host, service: Service) -> Decisi
     if not devices.cards:
         return _cpu(host, who=who, others=others)
     card = devices.cards[0]
-    memory = card.memory_free if isinstance(card.memory_free, Known) else card.memory_total
+    memory = _memory(card, host)
     why = _why(devices, others) if who == SELFHOST else "asked for"
     size = format_bytes(memory.value) if isinstance(memory, Known) else "an unknown amount"
     return Decision(
         field="devices",
         value=devices.device,
-        reason=f"{why}, {size}{' each' if len(devices.cards) > 1 else ''}",
+        reason=f"{why}, {size}{' shared with the processor' if card.unified else ''}"
+        f"{' each' if len(devices.cards) > 1 else ''}",
         source=memory.how if isinstance(memory, Known) else memory.reason,
         evidence=Evidence.SEEN_HERE,
         by=who,
         alternatives=(*others, "cpu"),
     )
+
+
+def _memory(card: Accelerator, host: Host) -> Fact[int]:
+    """What is free, else the whole; of a card that has no memory of its own the machine's."""
+    if isinstance(card.memory_free, Known):
+        return card.memory_free
+    if isinstance(card.memory_total, Unknown) and card.unified:
+        return host.memory.available if isinstance(host.memory.available, Known) else host.memory.total
+    return card.memory_total
 
 
 def _why(devices: Devices, others: tuple[str, ...]) -> str:

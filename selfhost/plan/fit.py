@@ -29,7 +29,7 @@ def refusal(plan: Plan, service: Service, ways: Sequence[Way]) -> DoesNotFit:
 
 def next_steps(plan: Plan, service: Service, ways: Sequence[Way], *, place: tuple[str, ...] = ()) -> tuple[str, ...]:
     """What to do next, in the order to try; commands to paste on lines of their own. `place` is another machine."""
-    explain = f"see the arithmetic:\n{command_line('fit', service, *place, '--explain')}"
+    explain = f"see the arithmetic:\n{_arithmetic(service, place)}"
     if plan.verdict is Verdict.DOES_NOT_FIT:
         return (*_words(ways), explain)
     if plan.runtime == CONTAINER:
@@ -37,6 +37,13 @@ def next_steps(plan: Plan, service: Service, ways: Sequence[Way], *, place: tupl
     if place:
         return (f"on that machine:\n{command_line('up', service)}",)
     return (command_line("up", service),)
+
+
+def _arithmetic(service: Service, place: tuple[str, ...]) -> str:
+    """`fit` tells most, and knows no option that only starts or changes what is served."""
+    if service.trust_remote_code or service.allow_pickle or service.kv_skip_layers:
+        return command_line("plan", service, *place, "--explain")
+    return command_line("fit", service, *place, "--explain", change=dict.fromkeys(("name", "port", "reasoning")))
 
 
 def _words(ways: Sequence[Way]) -> Iterator[str]:

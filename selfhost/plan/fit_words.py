@@ -53,7 +53,13 @@ def _rows(decided: Decided, speed: Speed | None) -> Iterator[tuple[str, str]]:
         for one in speed.floors:
             yield (
                 "decode",
-                floor_words(one, speed.share, bandwidth=speed.bandwidth, ranks=decided.question.spread.ranks),
+                floor_words(
+                    one,
+                    speed.share,
+                    bandwidth=speed.bandwidth,
+                    ranks=decided.question.spread.ranks,
+                    sparse=bool(speed.traffic.count),
+                ),
             )
     if speed is not None and speed.claim is not None:
         yield "claim", claim_words(speed.claim, int(speed.claim.implied / speed.claim.rate))
@@ -62,6 +68,8 @@ def _rows(decided: Decided, speed: Speed | None) -> Iterator[tuple[str, str]]:
 
 def _context(decided: Decided) -> str:
     answer, plan = decided.answer, decided.plan
+    if not answer.longest and plan.verdict is Verdict.TOO_CLOSE:
+        return f"{format_tokens(plan.context)} planned; how long a request may be at most is unknown"
     longest = f"{format_tokens(answer.longest)} at most for one request"
     native = decided.question.native
     whole = ", all that the model knows" if native is not None and answer.longest >= native else ""
@@ -70,32 +78,40 @@ def _context(decided: Decided) -> str:
 
 def _at_once(decided: Decided) -> str:
     answer, plan = decided.answer, decided.plan
+    if not answer.kv_tokens and not answer.raw_bytes_per_token:
+        return f"{plan.concurrency:,} at once, the rest wait; no layer's cache grows with tokens"
     return (
-        f"{answer.concurrency:.2f} requests at {format_tokens(plan.context)} tokens · "
-        f"{format_tokens(answer.kv_tokens)} tokens in all · {plan.concurrency} run at once, the rest wait"
+        f"{answer.concurrency:,.2f} requests at {format_tokens(plan.context)} tokens · "
+        f"{format_tokens(answer.kv_tokens)} tokens in all · {plan.concurrency:,} at once, the rest wait"
     )
 
 
 def _token(answer: Answer) -> str:
     raw, effective = answer.raw_bytes_per_token, answer.effective_bytes_per_token
-    more = effective / raw - 1 if raw else 0.0
+    if not raw:
+        return f"0 KiB raw, all is state of a fixed size; {effective / KIB:.2f} KiB effective"
+    more = effective / raw - 1
     gaps = ", ".join(f"{gap.name} {gap.share:+.2%}" for gap in answer.gaps if abs(gap.share) >= 0.00005)
     words = f"{raw / KIB:.1f} KiB raw, {effective / KIB:.2f} KiB effective ({more:+.2%})"
     return f"{words}: {gaps}" if gaps else words
 
 
 def memory_line(answer: Answer, *, total: int, on_cpu: bool = False) -> str:
-    """`7.5 weights + 2.1 activations + 0.3 outside torch + 0.9 graphs + 10.8 KV = 21.6 of 23.5 GiB`."""
+    """`7.5 weights + 2.1 activations + 0.3 outside torch + 0.9 graphs + 10.8 KV = 21.6 of 23.5 GiB`.
+
+    Where nothing is left for it, without the KV cache.
+    """
     parts = (
         ("weights", answer.weights),
         ("engine" if on_cpu else "activations", answer.activation_peak),
         ("outside torch", answer.non_torch),
         ("graphs", answer.graphs),
-        ("KV", answer.kv_available),
+        ("KV", max(0, answer.kv_available)),
     )
     shown_parts = [(name, round(size / GIB, 1)) for name, size in parts if size]
     total_words = f"{sum(size for _, size in shown_parts):.1f} of {total / GIB:.1f} GiB"
-    return f"{' + '.join(f'{size:.1f} {name}' for name, size in shown_parts)} = {total_words}".replace("+ -", "- ")
+    before = ", before any KV cache" if answer.kv_available < 0 else ""
+    return f"{' + '.join(f'{size:.1f} {name}' for name, size in shown_parts)} = {total_words}{before}"
 
 
 def _evidence(decided: Decided) -> str:
@@ -104,7 +120,12 @@ def _evidence(decided: Decided) -> str:
     runs = f"{count} measured run{'s' if count > 1 else ''}" if count else "no measured run"
     exact = "the engine's own arithmetic" if answer.exact_kv else "an estimate, by the nearest known form"
     where = f"{shown(decided.question.engine)} on {decided.question.room.arch or 'the CPU'}"
-    return f"from KV bytes to tokens {exact}; overhead by {runs} of {where}, within {format_bytes(answer.margin)}"
+    build = decided.plan.build
+    newer = (
+        "" if build.verified else f"; {shown(build.engine)} {build.version} is newer than all known: unverified version"
+    )
+    words = f"from KV bytes to tokens {exact}; overhead by {runs} of {where}, within {format_bytes(answer.margin)}"
+    return words + newer
 
 
 def _arithmetic(decided: Decided) -> Iterator[tuple[str, str]]:

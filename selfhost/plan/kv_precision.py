@@ -182,13 +182,15 @@ def _skipped(model: Model, service: Service, engine: str) -> tuple[str, ...]:
             ),
         )
     count = model.geometry.value.layers if isinstance(model.geometry, Known) else None
-    wrong = [name for name in layers if name != SLIDING and not _is_layer(name, count)]
+    windows = not isinstance(model.geometry, Known) or bool(model.geometry.value.sliding_layers)
+    wrong = [name for name in layers if not (name == SLIDING and windows) and not _is_layer(name, count)]
     if wrong:
         most = f"0 to {count - 1}" if count else "0, 1, 2…"
         raise _refusal(
             f"`--kv-skip-layers` names {', '.join(wrong)}, which is no layer of {model.id}",
-            why=f"A layer is a number, here {most}, or `{SLIDING}` for all that look back through a window.",
-            fix=(f"for instance:\n{_up(service, kv_skip_layers=SLIDING)}",),
+            why=f"A layer is a number, here {most}, or `{SLIDING}` for all that look back through a window"
+            f"{'' if windows else ', of which this model has none'}.",
+            fix=(f"for instance:\n{_up(service, kv_skip_layers=SLIDING if windows else '0')}",),
         )
     return layers
 

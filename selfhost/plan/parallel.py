@@ -178,5 +178,5 @@ def _of_shape(spread: Spread, shape: Geometry, made: Cut) -> Iterator[str]:
     if whole_cache:
         yield "its latent KV cache is whole on every device: data parallel attention would deal requests out instead"
     kv_heads = shape.full_kv_heads or shape.kv_heads
-    if spread.tensor > kv_heads and shape.latent is None:
+    if spread.tensor > kv_heads > 0 and shape.latent is None:
         yield f"its {kv_heads} KV heads are held {spread.tensor // kv_heads} times"

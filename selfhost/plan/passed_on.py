@@ -9,6 +9,7 @@ from selfhost.core.errors import InputError
 from selfhost.core.redact import is_secret, mask
 from selfhost.engines.base import engine
 from selfhost.engines.flags import Vocabulary
+from selfhost.plan.passed_numbers import refuse_numbers
 from selfhost.shapes.plan import Decision, Evidence, ReasoningPlan
 from selfhost.shapes.service import ReasoningMode
 
@@ -64,10 +65,15 @@ class PassedOn:
         module = engine(engine_name)
         flags = module.overridden(extra)
         _refuse_secrets(extra)
-        return cls(flags=flags, moving=module.moves_memory(extra), engine=engine_name)
+        made = cls(flags=flags, moving=module.moves_memory(extra), engine=engine_name)
+        refuse_numbers(made.text, made.count)
+        return made
 
     def text(self, name: str) -> str | None:
-        return self.flags.get(self.own(name))
+        own = self.own(name)
+        if self.engine != "vllm" and Vocabulary.load(self.engine).flag(own) is None:
+            return None  # a word of vLLM's that this engine does not know changes nothing that it does
+        return self.flags.get(own)
 
     def own(self, name: str) -> str:
         """The engine's spelling of what vLLM calls `name`."""
@@ -86,7 +92,7 @@ class PassedOn:
             return None
 
     def by(self, name: str) -> str:
-        own = self.own(name)
+        own = name if name in self.flags else self.own(name)
         return f"-- {_written(own, self.flags[own])}"
 
     @property

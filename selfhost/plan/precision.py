@@ -119,7 +119,7 @@ class _Chooser:
     @staticmethod
     def _depends(states: tuple[Support, ...]) -> str:
         said = dict.fromkeys(f"{one.form.words} {one.native.value}" for one in states)
-        return f"config.json does not say over what its scales reach: {', '.join(said)}"
+        return f"over what its scales reach is not known: {', '.join(said)}"
 
     def _of_checkpoint(self, kv: KvPrecision) -> Precision:
         states = [
@@ -175,7 +175,7 @@ class _Chooser:
     def _of_fp8(self, made: Precision | None) -> str:
         """What FP8 would be here, for a plan that does not take it."""
         if made is None or made.native is Native.REFUSED:
-            return f"FP8 is not possible here: {(made or self._supports(Form.CHANNEL, while_loading=True)[0]).why}"
+            return "FP8 is not possible here"
         form = f"FP8 {made.form.words}" if made.form else "FP8"
         if made.native is Native.NATIVE:
             return f"{form} is expected native here"

@@ -144,6 +144,8 @@ def decode_gain(model: Model, own: str) -> tuple[float, float]:
     embedding_b = 0.0 if shape.tie else head_b  # one row of it is read for a token
     read_b = max(active.value - embedding_b, head_b)
     after = (read_b - head_b) + head_b * before
+    if not after:
+        return low, before
     return low, round(read_b * before / after, 2)
 
 

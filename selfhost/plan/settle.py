@@ -1,5 +1,6 @@
 """Context, requests at once and the memory they take: on the CPU by a size that we choose, on cards by the engine's."""
 
+import math
 from dataclasses import dataclass, replace
 
 from selfhost.plan.context import (
@@ -77,7 +78,20 @@ def settle_on_cpu(
         question=question,
         answer=answer,
         decisions=room.decisions,
+        case=_case(host, model, service, build=build, passed=passed, concurrency=concurrency),
     )
+
+
+def _case(
+    host: Host, model: Model, service: Service, *, build: EngineBuild, passed: PassedOn, concurrency: int
+) -> Case | None:
+    """What was settled before; None where the network's shape is unknown."""
+    if isinstance(model.geometry, Unknown):
+        return None
+    return Case(
+        host=host, model=model, geometry=model.geometry.value, build=build, service=service, passed=passed,
+        concurrency=concurrency,
+    )  # fmt: skip
 
 
 def _answer_of(model: Model, question: Question, room: Room) -> Answer:
@@ -107,20 +121,17 @@ def settle_on_cards(
     asked = asked_context(service, passed, native=native)
     if asked is not None:
         refuse_impossible(asked, native=native, model=model, service=service, passed=passed)
-    if isinstance(model.geometry, Unknown):
+    case = _case(host, model, service, build=build, passed=passed, concurrency=concurrency)
+    if case is None:
         return settle_on_cpu(
             host=host, model=model, service=service, build=build, devices=devices, precisions=precisions,
             passed=passed, concurrency=concurrency,
         )  # fmt: skip
-    case = Case(
-        host=host, model=model, geometry=model.geometry.value, build=build, service=service, passed=passed,
-        concurrency=concurrency,
-    )  # fmt: skip
-    found = _honest(case, _shared(case, search(case, devices=devices, precisions=precisions)))
+    found = _honest(case, shared(case, search(case, devices=devices, precisions=precisions)))
     return _settled(case, found, native=native)
 
 
-def _shared(case: Case, found: Tried) -> Tried:
+def shared(case: Case, found: Tried) -> Tried:
     """In memory that the host computes in too, the cache takes what the requests need, not all that is left."""
     answer = found.answer
     if not found.question.room.unified or answer.verdict is not Verdict.FITS or answer.kv_needed is None:
@@ -128,7 +139,10 @@ def _shared(case: Case, found: Tried) -> Tried:
     if found.question.kv_bytes is not None or found.question.engine != "vllm":
         return found
     size = min(answer.kv_available - answer.margin, case.concurrency * answer.kv_needed)
-    question = replace(found.question, kv_bytes=size)
+    share = found.question.utilization
+    if case.passed.fraction("--gpu-memory-utilization") is None:  # vLLM starts only where so much is free
+        share = math.ceil((_taken(answer) + size) / found.question.room.total * 100) / 100
+    question = replace(found.question, kv_bytes=size, utilization=share)
     return replace(found, question=question, answer=predict(question))
 
 
@@ -153,18 +167,25 @@ def _honest(case: Case, found: Tried) -> Tried:
 
 
 def _start_needs(found: Tried) -> int:
-    """VLLM refuses to start when less than its share of the card is free, SGLang takes its share of what is free."""
+    """VLLM refuses to start when less than its share of the card is free, SGLang takes its share of what is free.
+
+    A KV cache of a given size does not lift that (vLLM 0.33.0: v1/worker/utils.py, request_memory).
+    """
     answer = found.answer
-    if found.question.kv_bytes is None and found.question.engine == "vllm":
-        return answer.requested
-    return answer.weights + answer.activation_peak + answer.non_torch + answer.graphs + answer.kv_available
+    needs = _taken(answer) + answer.kv_available
+    return max(needs, answer.requested) if found.question.engine == "vllm" else needs
+
+
+def _taken(answer: Answer) -> int:
+    """Bytes that are gone before the KV cache."""
+    return answer.weights + answer.activation_peak + answer.non_torch + answer.graphs
 
 
 def _settled(case: Case, found: Tried, *, native: int | None) -> Settled:
     answer, spread = found.answer, found.spread
     memory = MemoryPlan(
         weights=answer.weights,
-        overhead=answer.activation_peak + answer.non_torch + answer.graphs,
+        overhead=_taken(answer) - answer.weights,
         kv_cache=max(0, answer.kv_available),
         kv_bytes_per_token=int(answer.raw_bytes_per_token),
         kv_tokens=answer.kv_tokens,
@@ -177,7 +198,7 @@ def _settled(case: Case, found: Tried, *, native: int | None) -> Settled:
             fits=answer.verdict is Verdict.FITS,
         ),
         concurrency_decision(
-            case.service, case.passed, memory, context=found.context, concurrency=case.concurrency
+            case.service, case.passed, memory, context=found.context, concurrency=case.concurrency, on_cpu=False
         ),
         decision_on_cards(memory, answer, found.question),
     )  # fmt: skip

@@ -1,5 +1,6 @@
 """Whether it fits: the verdict on the memory arithmetic, and the decision that reports it."""
 
+from selfhost.engines.names import shown
 from selfhost.plan.memory.question import Answer, Question
 from selfhost.plan.memory.vllm import Budget
 from selfhost.shapes.plan import Decision, Evidence, MemoryPlan, Verdict
@@ -41,7 +42,7 @@ def memory_decision(memory: MemoryPlan, budget: Budget, *, verdict: Verdict, wor
 def decision_on_cards(memory: MemoryPlan, answer: Answer, question: Question) -> Decision:
     """The arithmetic of a start on cards, and how many measured runs stand behind it."""
     runs = answer.measured_runs
-    note = f"{runs} measured runs of {question.engine} on {question.room.arch or 'such a card'}" if runs else ""
+    note = f"{runs} measured runs of {shown(question.engine)} on {question.room.arch or 'such a card'}" if runs else ""
     return Decision(
         field="memory",
         value=f"{format_bytes(memory.need)} of {format_bytes(question.room.total)}",

@@ -15,6 +15,8 @@ from selfhost.shapes.units import format_bytes, format_tokens
 
 LEAST_USEFUL = 1024
 """Tokens of context below which no way out is offered."""
+_OF_THE_MODEL = ("context", "kv_cache", "kv_skip_layers", "reasoning")
+"""What was asked of a model is asked of another repository of it too."""
 _FEWEST = 4
 """Requests at once below which fewer make no difference worth a restart."""
 
@@ -131,8 +133,9 @@ def _published(plan: Plan, service: Service, *, again: Again, door: Door) -> Ite
             continue
         made = again(Wish(service=replace(bare, model=found.id), model=as_checkpoint(plan.model, found)))
         if made is not None and made.verdict is Verdict.FITS:
-            words = f"{found.id}, published in {found.scheme.upper()}; the model answers a little differently"
-            command = command_line(door.verb, service, *door.place, model=found.id)
+            form = found.scheme.removesuffix("_block").upper()
+            words = f"{found.id}, published in {form}; the model answers a little differently"
+            command = command_line(door.verb, service, *door.place, model=found.id, keep=_OF_THE_MODEL)
             yield Way(kind="smaller weights", words=words, command=command, plan=made)
             return
 

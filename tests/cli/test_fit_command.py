@@ -101,3 +101,97 @@ def test_a_plan_for_another_machine_is_started_there(selfhost):
     other = selfhost("up", "qwen3-4b", "--host", "tests/snapshots/rtx4090.json")
     assert other.returncode == 2
     assert re.search(r"selfhost plan qwen3-4b --host", other.stderr)
+
+
+@pytest.mark.parametrize(
+    ("words", "id"),
+    [
+        (("--engine", ""), "CF015"),
+        (("--precision", " "), "CF015"),
+        (("--kv-cache", ""), "CF015"),
+        (("--host", ""), "CF015"),
+        (("--gpu", "L4", "--claim", ""), "CF032"),
+        (("--gpu", "L4", "--engine", "vllm@"), "PL061"),
+        (("--gpu", "L4", "--gpu-memory", "nan"), "CF035"),
+    ],
+)
+def test_a_variable_that_was_not_set_chooses_nothing(selfhost, words, id):
+    done = selfhost("fit", "qwen3-4b", *words)
+    assert done.returncode == 2, done.stdout
+    assert f"error[{id}]" in done.stderr
+    assert "None" not in done.stderr
+
+
+def proposed(text: str) -> list[list[str]]:
+    """The commands that an output proposes, as words behind `selfhost`."""
+    return [shlex.split(line)[1:] for line in text.splitlines() if re.match(r"\s+selfhost \w", line)]
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        ("fit", "qwen3-4b", "--gpu", "L40S", "--count", "2", "--context", "50000"),
+        ("fit", "qwen3-4b", "--gpu", "L40S", "--context", "0"),
+        ("fit", "qwen3-4b", "--gpu", "L40S", "--engine", "vllm@0.1.0"),
+        ("fit", "qwen3-4b", "--gpu", "V100"),
+        ("plan", "qwen3-4b", "--host", "tests/snapshots/l40s.json", "--kv-cache", "fp8_ds_mla"),
+    ],
+)
+def test_a_refusal_proposes_the_same_command_about_the_same_machine(selfhost, typed):
+    refused = selfhost(*typed)
+    assert refused.returncode in (2, 4)
+    commands = proposed(refused.stderr)
+    assert commands
+    for words in commands:
+        assert words[0] == typed[0], words  # never `up`: nobody asked for an engine on this machine
+        assert typed[2] in words or "cpu" in words
+        assert selfhost(*words).returncode == 0, words
+
+
+def test_the_arithmetic_of_a_plan_can_be_asked_for_whatever_was_asked(selfhost):
+    done = selfhost(
+        "plan", "qwen3-4b", "--host", "tests/snapshots/l40s.json", "--engine", "sglang", "--reasoning", "off",
+        "--name", "mine", "--port", "8010",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert selfhost(*proposed(done.stderr)[-1]).returncode == 0
+
+
+def test_what_is_missing_is_not_subtracted_as_if_it_were_a_cache(selfhost):
+    done = selfhost("fit", "llama-3.3-70b", "--gpu", "RTX 4090", "--gpu-memory", "4", "--precision", "bf16")
+    line = next(line for line in done.stdout.splitlines() if line.startswith("  memory"))
+    assert line.endswith("before any KV cache")
+    assert " - " not in line
+
+
+def test_a_newer_engine_is_an_unverified_version(selfhost):
+    assert "unverified version" in selfhost("fit", "qwen3-4b", "--gpu", "L4", "--engine", "vllm@0.99.0").stdout
+    assert "unverified" not in selfhost("fit", "qwen3-4b", "--gpu", "L4", "--engine", "vllm@0.33.0").stdout
+
+
+def test_a_budget_is_not_judged_by_the_context_of_a_model_that_does_not_fit(selfhost):
+    host = ("--host", "tests/snapshots/eight-h100.json")
+    done = selfhost("plan", "deepseek-r1", *host, "--reasoning", "budget=1024")
+    assert done.returncode == 1, done.stderr
+    assert selfhost("plan", "deepseek-r1", *host, "--reasoning", "budget=1024", "--context", "1024").returncode == 2
+
+
+def test_a_number_of_cards_that_no_model_is_spread_over_is_said_so(selfhost):
+    done = selfhost("fit", "qwen3-4b", "--gpu", "RTX 4090", "--count", "3")
+    assert done.returncode == 2
+    assert "a model is not spread over 3 cards" in done.stderr
+
+
+def test_a_count_without_a_card_is_not_passed_over(selfhost):
+    assert selfhost("models", "--count", "2").returncode == 2
+
+
+def test_a_shape_that_is_unknown_has_no_longest_request(selfhost, tmp_path):
+    config = {"model_type": "llama", "num_hidden_layers": 2, "num_attention_heads": 2, "vocab_size": 512}
+    header = json.dumps({"w": {"dtype": "BF16", "shape": [8], "data_offsets": [0, 16]}}).encode()
+    (tmp_path / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    (tmp_path / "model.safetensors").write_bytes(len(header).to_bytes(8, "little") + header + bytes(16))
+    done = selfhost("fit", str(tmp_path), "--gpu", "L4")
+    assert done.returncode == 3, done.stderr
+    assert "is unknown" in done.stdout
+    assert "0 at most" not in done.stdout

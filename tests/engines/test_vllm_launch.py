@@ -109,11 +109,12 @@ def test_the_module_is_found_by_its_name_and_others_are_refused() -> None:
         engine("ollama")
 
 
-def test_a_share_of_the_card_is_given_when_it_was_planned_and_bytes_count_before_it() -> None:
+def test_a_share_of_the_card_is_given_when_it_was_planned_beside_bytes_too() -> None:
+    """vLLM 0.33.0, v1/worker/utils.py: it starts only where that share is free, whatever the cache's size."""
     assert value(vllm.argv(launch(**CARD, gpu_memory_utilization=0.88)), "--gpu-memory-utilization") == "0.88"
     unified = vllm.argv(launch(**{**CARD, "kv_cache_bytes": 4 * 2**30}, gpu_memory_utilization=0.9))
     assert value(unified, "--kv-cache-memory-bytes") == "4294967296"
-    assert "--gpu-memory-utilization" not in unified
+    assert value(unified, "--gpu-memory-utilization") == "0.9"
 
 
 def test_a_model_is_cut_as_it_was_planned() -> None:

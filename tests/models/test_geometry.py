@@ -298,9 +298,9 @@ def test_what_the_generic_form_does_not_describe_is_marked(kind: str) -> None:
         ({"num_hidden_layers": -3}, "num_hidden_layers is -3"),
         ({"num_hidden_layers": 10**6}, "num_hidden_layers is 1,000,000"),
         ({"num_hidden_layers": 0}, "num_hidden_layers is 0"),
-        ({"hidden_size": "4096"}, "hidden_size is '4096'"),
+        ({"hidden_size": "4096"}, 'hidden_size is "4096"'),
         ({"hidden_size": 4096.5}, "hidden_size is 4096.5"),
-        ({"hidden_size": True}, "hidden_size is True"),
+        ({"hidden_size": True}, "hidden_size is true"),
         ({"vocab_size": 10**12}, "vocab_size is 1,000,000,000,000"),
         ({"num_attention_heads": 33}, "no multiple of its 33 attention heads"),
         ({"num_key_value_heads": 64}, "32 attention heads over 64 KV heads"),
@@ -311,7 +311,7 @@ def test_what_the_generic_form_does_not_describe_is_marked(kind: str) -> None:
         ({"num_kv_shared_layers": 32}, "num_kv_shared_layers is 32 of 32"),
         ({"num_experts": 8, "num_experts_per_tok": 9}, "9 of 8 experts"),
         ({"model_type": "deepseek_v3"}, "without kv_lora_rank"),
-        ({"head_dim": {"a": 1}}, "head_dim is {'a': 1}"),
+        ({"head_dim": {"a": 1}}, 'head_dim is {"a": 1}'),
     ],
 )
 def test_numbers_that_no_network_has_are_refused_by_name(change: dict[str, Any], word: str) -> None:
@@ -326,3 +326,19 @@ def test_whole_numbers_written_as_floats_are_read() -> None:
 def test_a_missing_size_is_unknown_by_its_name(name: str) -> None:
     raw = {key: value for key, value in BASE.items() if key != name}
     assert geometry_of(Fields(raw, Path("config.json")), raw) == Unknown(f"config.json gives no {name}")
+
+
+def test_a_network_of_states_without_their_sizes_is_unknown() -> None:
+    raw = BASE | {"layer_types": ["linear_attention"] * 32}
+    fact = geometry_of(Fields(raw, Path("config.json")), raw)
+    assert isinstance(fact, Unknown)
+    assert "recurrent state" in fact.reason
+
+
+def test_an_absurd_value_is_shown_by_its_beginning() -> None:
+    assert len(refusal(hidden_size=10**300).what) < 120
+
+
+@pytest.mark.parametrize("named", [True, 5, ["llama"], {"a": 1}])
+def test_a_model_type_that_is_no_text_is_none(named: object) -> None:
+    assert "a model without model_type" in found(model_type=named).note

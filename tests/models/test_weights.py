@@ -210,3 +210,17 @@ def test_pickles_beside_safetensors_do_not_matter(tmp_path: Path) -> None:
 def test_the_twin_files_of_mistral_are_counted_once(tmp_path: Path) -> None:
     model(tmp_path, model__safetensors=tensors(), consolidated__safetensors=tensors())
     assert weights.total_bytes(tmp_path) == Known(64, "safetensors headers")
+
+
+def test_a_header_without_tensors_is_no_weights(tmp_path: Path) -> None:
+    error = refusal(model(tmp_path, model__safetensors=struct.pack("<Q", 2) + b"{}"))
+    assert error.id == "MD016"
+    assert "holds no tensors" in error.what
+
+
+@pytest.mark.parametrize(
+    ("name", "id"), [("qwen3-4b-q4_k_m.gguf", "MD005"), ("adapter_config.json", "MD006")], ids=["gguf", "adapter"]
+)
+def test_what_has_a_config_and_is_still_no_model_is_called_by_its_name(tmp_path: Path, name: str, id: str) -> None:
+    (tmp_path / name).write_bytes(b"GGUF")
+    assert refusal(model(tmp_path)).id == id

@@ -36,8 +36,18 @@ def test_every_decision_has_a_reason_and_a_source() -> None:
 
 def test_decisions_stand_in_the_order_of_deciding() -> None:
     fields = [decision.field for decision in plan(a_model(), a_host(gib=64)).decisions]
-    order = ["engine", "environment", "devices", "precision", "KV cache", "parallelism", "context", "concurrency"]
-    assert fields[:8] == order
+    order = [
+        "engine",
+        "environment",
+        "devices",
+        "precision",
+        "KV cache",
+        "FP8",
+        "parallelism",
+        "context",
+        "concurrency",
+    ]
+    assert fields[:9] == order
     assert fields.index("reasoning") < fields.index("sampling") < fields.index("address")
 
 

@@ -148,13 +148,23 @@ def test_wide_heads_and_windows_are_caveats() -> None:
 
 
 def test_layers_can_be_left_out_with_vllm() -> None:
-    made = choose("fp8", "sm_90", kv_skip_layers=("0", "35", "sliding_window"))
-    assert made.flags == ("--kv-cache-dtype-skip-layers", "0", "35", "sliding_window")
+    made = choose("fp8", "sm_90", kv_skip_layers=("0", "35"))
+    assert made.flags == ("--kv-cache-dtype-skip-layers", "0", "35")
     assert refused("fp8", "sm_90", kv_skip_layers=("36",)).id == "PL009"  # 36 layers: 0 to 35
     assert refused("fp8", "sm_90", kv_skip_layers=("window",)).id == "PL009"
     assert refused(None, "sm_90", kv_skip_layers=("0",)).id == "PL009"
     error = refused("fp8", "sm_90", engine="sglang", kv_skip_layers=("0",))
     assert any("--engine vllm" in fix for fix in error.fix)
+
+
+def test_windows_are_left_out_where_the_model_has_some() -> None:
+    shape = replace(QWEN3_4B, full_layers=6, sliding_layers=30, window=1024)
+    windowed = a_model(geometry=Known(shape, "config.json"))
+    made = choose("fp8", "sm_90", model=windowed, kv_skip_layers=("sliding_window",))
+    assert made.flags == ("--kv-cache-dtype-skip-layers", "sliding_window")
+    error = refused("fp8", "sm_90", kv_skip_layers=("sliding_window",))
+    assert "of which this model has none" in error.why
+    assert not any("sliding_window" in fix for fix in error.fix)
 
 
 def test_a_flag_of_the_user_is_not_judged() -> None:

@@ -96,3 +96,15 @@ def test_any_version_is_read_as_far_as_it_goes(text: str) -> None:
 )
 def test_written_versions(engine: str, written: str, read: tuple[int, ...]) -> None:
     assert release(engine, written) == read
+
+
+def test_what_a_window_spares_is_not_called_rounding() -> None:
+    row = next(row for row in rows() if row.id == "google/gemma-2-2b-it")
+    shape = replace(row.geometry, full_layers=0, sliding_layers=row.geometry.layers)
+    asked = Question(
+        engine="vllm", version="0.33.0", backend="cuda", geometry=shape, weights=Weights(parameters=2.6e9),
+        room=Room(name="a card", total=48 * GIB), spread=Spread(), kv="auto", context=32_768, native=32_768,
+    )  # fmt: skip
+    answer = predict(asked)
+    assert answer.effective_bytes_per_token < answer.raw_bytes_per_token
+    assert min(answer.gaps, key=lambda gap: gap.share).name == "windowed layers"

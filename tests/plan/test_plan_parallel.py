@@ -217,3 +217,12 @@ def test_without_links_nobody_knows() -> None:
 )
 def test_a_spread_in_words(spread: Spread, value: str) -> None:
     assert parallel_decision(devices(8), passed=PassedOn(), spread=spread).value == value
+
+
+def test_a_network_without_attention_has_no_heads_to_hold() -> None:
+    shape = replace(QWEN3_4B, full_layers=0, linear_layers=36, heads=0, kv_heads=0, head_dim=0)
+    made = parallel_decision(
+        devices(2), passed=PassedOn(), spread=Spread(tensor=2), host=a_host(),
+        model=a_model(geometry=Known(shape, "config.json")),
+    )  # fmt: skip
+    assert "KV heads" not in made.reason

@@ -59,7 +59,7 @@ def test_nothing_is_said_to_be_replaced_that_was_never_planned(words: tuple[str,
 
 
 def test_a_number_without_end_is_no_number() -> None:
-    assert PassedOn.of("vllm", ("--max-num-seqs", "inf")).count("--max-num-seqs") is None
+    assert PassedOn(flags={"--max-num-seqs": "inf"}).count("--max-num-seqs") is None
 
 
 def test_what_sglang_spells_otherwise_is_asked_for_by_one_name() -> None:
@@ -72,3 +72,39 @@ def test_what_sglang_spells_otherwise_is_asked_for_by_one_name() -> None:
     assert passed.uncounted == ()
     assert PassedOn.of("sglang", ("--page-size", "64")).uncounted == ("--page-size 64",)
     assert PassedOn.of("vllm", ("--max-model-len", "32K")).count("--max-model-len") == 32768
+
+
+@pytest.mark.parametrize(
+    ("engine", "flag", "value"),
+    [
+        ("vllm", "--gpu-memory-utilization", "nan"),
+        ("vllm", "--gpu-memory-utilization", "inf"),
+        ("vllm", "--gpu-memory-utilization", "0"),
+        ("vllm", "--gpu-memory-utilization", "1.5"),
+        ("vllm", "--tensor-parallel-size", "0"),
+        ("vllm", "--tensor-parallel-size", "x"),
+        ("vllm", "--max-num-seqs", "0"),
+        ("vllm", "--max-model-len", "abc"),
+        ("sglang", "--mem-fraction-static", "2"),
+        ("sglang", "--mem-fraction-static", "nan"),
+        ("sglang", "--context-length", "0"),
+    ],
+)
+def test_numbers_that_no_engine_starts_with_are_refused(engine: str, flag: str, value: str) -> None:
+    with pytest.raises(InputError) as refused:
+        PassedOn.of(engine, (flag, value))
+    assert refused.value.id == "PL073"
+
+
+@pytest.mark.parametrize("value", ["auto", "-1", "32k"])
+def test_a_length_may_be_the_models_own(value: str) -> None:
+    assert PassedOn.of("vllm", ("--max-model-len", value)).text("--max-model-len") == value
+
+
+def test_a_flag_that_sglang_does_not_know_changes_nothing_and_is_listed() -> None:
+    passed = PassedOn.of("sglang", ("--max-model-len", "4096", "--kv-cache-memory-bytes", "1000000000000"))
+    assert passed.count("--max-model-len") is None
+    assert passed.count("--kv-cache-memory-bytes") is None
+    said = {decision.value: decision for decision in passed.decisions()}
+    assert said["--max-model-len 4096"].by == "-- --max-model-len 4096"
+    assert "does not know this flag" in said["--max-model-len 4096"].reason

@@ -65,4 +65,4 @@ def test_the_floor_grows_with_batch_and_context_and_its_range_is_that_of_the_tab
 
 
 def test_memory_shared_with_the_host_is_expected_to_reach_less() -> None:
-    assert reached(unified=True).high < reached(unified=False).high
+    assert reached(unified=True).low < reached(unified=False).low

@@ -49,7 +49,10 @@ def _shares(cache: VllmCache, raw: float, length: int) -> Iterator[tuple[str, fl
         yield PADDING, (slots - kind.count) * page * unit
         if kind in growing:
             yield PAGES, kind.count * (page - kind.net) * unit
-            yield ROUNDING, kind.count * kind.net * (unit - _scale(cache) / kind.block / raw)
+            yield (
+                WINDOWS if kind.kind is not Kind.FULL else ROUNDING,
+                kind.count * kind.net * (unit - _scale(cache) / kind.block / raw),
+            )
         else:
             yield STATES if kind.kind is Kind.STATE else WINDOWS, kind.count * page * unit
 

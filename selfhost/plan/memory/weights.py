@@ -122,7 +122,7 @@ def _divided(question: Question, parts: Parts, known: Weights) -> int:
     expert_ranks = spread.tensor * spread.data if spread.expert else spread.tensor
     attention = attention_ranks(spread)
     size = _bytes(known, parts)
-    size["experts"] *= _padding(shape) if known.scheme == "mxfp4" else 1.0
+    size["experts"] *= expert_padding(shape) if known.scheme == "mxfp4" else 1.0
     layers = (
         size["experts"] / expert_ranks
         + size["attention"] / attention * _copies(shape, attention)
@@ -143,7 +143,7 @@ def _copies(shape: Geometry, ranks: int) -> float:
     return (query + heads_on_rank(shape.kv_heads, ranks) * ranks * 2) / (query + keys)
 
 
-def _padding(shape: Geometry) -> float:
+def expert_padding(shape: Geometry) -> float:
     return (-(-shape.hidden // PADDED) * PADDED) / shape.hidden
 
 
