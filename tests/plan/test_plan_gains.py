@@ -69,7 +69,7 @@ def test_on_a_processor_it_saves_room_and_no_time() -> None:
     found = said(a_host(gib=64))
     assert found.value == "memory only, not taken"
     assert found.reason.startswith("+0.0 requests at once at 8,192 tokens")
-    assert "3.0 GiB of memory less, no faster" in found.reason
+    assert "3.4 GiB of memory less, no faster" in found.reason
 
 
 def test_the_publishers_own_is_an_alternative() -> None:

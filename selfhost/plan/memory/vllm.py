@@ -91,10 +91,11 @@ def weights_bytes(model: Model, precision: Precision) -> Fact[int]:
 
 
 def _as_fp8(published: int, model: Model, *, own_bytes: float) -> int:
-    """Embeddings and output head stay as they are; both are counted, also where a model shares them."""
+    """Embedding and output head stay as they are; a model that shares them has one."""
     if isinstance(model.geometry, Unknown):
         return published
-    kept = min(published, int(2 * model.geometry.value.vocab * model.geometry.value.hidden * own_bytes))
+    shape = model.geometry.value
+    kept = min(published, int((1 if shape.tie else 2) * shape.vocab * shape.hidden * own_bytes))
     return kept + int((published - kept) / own_bytes)
 
 
