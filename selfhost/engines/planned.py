@@ -1,10 +1,12 @@
 """What every engine module does alike: selfhost's own flags, each with its values, beside those of the user. Pure."""
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from selfhost.core.errors import InputError
 from selfhost.engines.flags import Given, Vocabulary
 from selfhost.engines.launch import Launch
+from selfhost.shapes.plan import ReasoningPlan
 
 Planned = list[tuple[str, ...]]
 """Flags in their order: the name, then its values."""
@@ -30,6 +32,16 @@ def grouped(words: Sequence[str]) -> Planned:
         else:
             found[-1].append(word)
     return [tuple(group) for group in found]
+
+
+def thinking(reasoning: ReasoningPlan) -> Planned:
+    """Parser, template defaults and switches of the mode; both engines name these flags alike."""
+    flags: Planned = [("--reasoning-parser", reasoning.parser)] if reasoning.parser else []
+    if reasoning.template_defaults:
+        # The server's own default makes a client that sends nothing get the mode that was asked for.
+        defaults = json.dumps(reasoning.template_defaults, separators=(",", ":"), sort_keys=True)
+        flags.append(("--default-chat-template-kwargs", defaults))
+    return [*flags, *grouped(reasoning.server_flags)]
 
 
 def beside(planned: Planned, given: Iterable[Given], *, replaced: set[str]) -> tuple[str, ...]:

@@ -1,13 +1,12 @@
 """SGLang: arguments and environment for one server. Flags as 0.5.19 to 0.5.23 know them."""
 
-import json
 import re
 
 from selfhost.core.errors import InputError
 from selfhost.engines.flags import Given, Vocabulary, read
 from selfhost.engines.launch import Launch
 from selfhost.engines.phases import ORDER
-from selfhost.engines.planned import QUIET, Planned, beside, check_code, check_devices, grouped, replaced_by
+from selfhost.engines.planned import QUIET, Planned, beside, check_code, check_devices, grouped, replaced_by, thinking
 
 KEY_VARIABLE = ""
 """None: SGLang takes a key from its command line or a file only, and prints it in its log and under /server_info
@@ -132,14 +131,7 @@ def _parallel(launch: Launch) -> Planned:
 
 
 def _reasoning_and_tools(launch: Launch) -> Planned:
-    flags: Planned = []
-    if launch.reasoning.parser:
-        flags.append(("--reasoning-parser", launch.reasoning.parser))
-    if launch.reasoning.template_defaults:
-        # The server's own default makes a client that sends nothing get the mode that was asked for.
-        defaults = json.dumps(launch.reasoning.template_defaults, separators=(",", ":"), sort_keys=True)
-        flags.append(("--default-chat-template-kwargs", defaults))
-    flags += grouped(launch.reasoning.server_flags)
+    flags = thinking(launch.reasoning)
     if launch.tool_parser:
         flags.append(("--tool-call-parser", launch.tool_parser))
     return flags

@@ -1,12 +1,10 @@
 """vLLM: arguments and environment for one server. Flags as 0.31.0 to 0.33.0 know them."""
 
-import json
-
 from selfhost.core.errors import InputError
 from selfhost.engines.flags import Given, Vocabulary, read
 from selfhost.engines.launch import Launch
 from selfhost.engines.phases import ORDER
-from selfhost.engines.planned import QUIET, Planned, beside, check_code, check_devices, grouped, replaced_by
+from selfhost.engines.planned import QUIET, Planned, beside, check_code, check_devices, grouped, replaced_by, thinking
 
 KEY_VARIABLE = "VLLM_API_KEY"  # --api-key would show the key to every user of the machine (`ps`)
 PHASES = ORDER
@@ -146,14 +144,7 @@ def _parallel(launch: Launch) -> Planned:
 
 
 def _reasoning_and_tools(launch: Launch) -> Planned:
-    flags: Planned = []
-    if launch.reasoning.parser:
-        flags.append(("--reasoning-parser", launch.reasoning.parser))
-    if launch.reasoning.template_defaults:
-        # The server's own default makes a client that sends nothing get the mode that was asked for.
-        defaults = json.dumps(launch.reasoning.template_defaults, separators=(",", ":"), sort_keys=True)
-        flags.append(("--default-chat-template-kwargs", defaults))
-    flags += grouped(launch.reasoning.server_flags)
+    flags = thinking(launch.reasoning)
     if launch.tool_parser:
         # Each is useless without the other: requests with tools answer 400.
         flags += [("--enable-auto-tool-choice",), ("--tool-call-parser", launch.tool_parser)]

@@ -9,9 +9,6 @@ from selfhost.models.families import family_of
 from selfhost.shapes.host import Known, Unknown
 from selfhost.shapes.model import Model, Origin
 
-BLOCK = "block"
-"""As `Model.quant_form` names scales over blocks."""
-
 
 def listed(row: CatalogRow) -> Model:
     """The row's own model, unpinned."""
@@ -35,7 +32,7 @@ def listed(row: CatalogRow) -> Model:
         gated=row.gated,
         demonstration=row.demonstration,
         scheme=row.stored or row.native,
-        quant_form=BLOCK if row.stored == "fp8_block" else "",
+        quant_form="block" if row.stored == "fp8_block" else "",
     )
 
 

@@ -11,7 +11,7 @@ from selfhost.models import catalog, checkpoints, config, embedded, weights
 from selfhost.models.catalog import CatalogRow
 from selfhost.models.families import family_of
 from selfhost.models.folder import check_is_model
-from selfhost.models.listed import BLOCK
+from selfhost.models.listed import listed
 from selfhost.models.reference import Asked, take_apart
 from selfhost.models.weights import Measured
 from selfhost.shapes.geometry import Geometry
@@ -179,34 +179,23 @@ def _without_hub(asked: Asked, hub: "Hub") -> Model:
     return _from_row(asked, row, revision=revision)
 
 
-def _reach(row: CatalogRow) -> str:
-    return BLOCK if row.stored == "fp8_block" else ""
-
-
 def _from_row(asked: Asked, row: CatalogRow, *, revision: Fact[str]) -> Model:
-    own = row.id == asked.repo_id
+    model = replace(listed(row), ref=asked.ref, revision=revision)
+    if row.id == asked.repo_id:
+        return model
     foreign = Unknown(f"{asked.repo_id} is derived from {row.id}; its own files were not read")
     copy = checkpoints.named(asked.repo_id)
-    stored = Known(copy.precision, copy.source) if copy else foreign
-    return Model(
-        ref=asked.ref,
+    return replace(
+        model,
         id=asked.repo_id,
-        alias=row.alias if own else "",
-        served_name=_served_name(row if own else None, asked.repo_id),
-        origin=Origin.HUB,
-        revision=revision,
-        architecture=row.architecture,
+        alias="",
+        served_name=_served_name(None, asked.repo_id),
         family=family_of(asked.repo_id),
-        geometry=Known(row.geometry, row.source),
-        dtype=Known(row.native, row.source) if own else stored,
-        weights_bytes=row.weights_bytes if own else foreign,
-        params_b=Known(row.params_b, row.source),
-        active_b=Known(row.active_b, row.source),
-        context_native=Known(row.context, row.source),
-        has_chat_template=Unknown("the model's files are not on this machine"),
-        licence=row.licence if own else "",
-        gated=row.gated if own else False,
-        demonstration=row.demonstration and own,
-        scheme=(row.stored or row.native) if own else copy.scheme if copy else "",
-        quant_form=_reach(row) if own else copy.reach if copy else "",
+        dtype=Known(copy.precision, copy.source) if copy else foreign,
+        weights_bytes=foreign,
+        licence="",
+        gated=False,
+        demonstration=False,
+        scheme=copy.scheme if copy else "",
+        quant_form=copy.reach if copy else "",
     )

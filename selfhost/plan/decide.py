@@ -171,7 +171,6 @@ def _launch(
         context=settled.context,
         concurrency=settled.concurrency,
         kv_cache_bytes=settled.kv_cache_bytes,
-        kv_cache_tokens=0,
         backend=build.backend,
         weights_precision=precision.weights,
         kv_precision=precision.kv,

@@ -146,10 +146,3 @@ def _arch(devices: Devices) -> str:
         return ""
     arch = devices.cards[0].arch
     return arch.value if isinstance(arch, Known) else ""
-
-
-def engine_decisions(*, build: EngineBuild, service: Service) -> tuple[Decision, ...]:
-    """Of a build alone, where nothing is known of host and devices."""
-    from selfhost.plan.engine_words import bare_decision
-
-    return bare_decision(build, service=service), environment_decision(build)

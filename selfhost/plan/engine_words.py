@@ -59,18 +59,6 @@ def engine_decision(
     )
 
 
-def bare_decision(build: EngineBuild, *, service: Service) -> Decision:
-    return Decision(
-        field="engine",
-        value=f"{shown(build.engine)} {build.version}",
-        reason="no accelerator is used, so its CPU build" if build.backend == "cpu" else _NEVER,
-        source=build.source,
-        evidence=Evidence.SEEN_ELSEWHERE if build.backend == "cpu" else Evidence.READ_IN_CODE,
-        evidence_note="started and checked by selfhost's own tests" if build.backend == "cpu" else "never run by us",
-        by=by(service, "engine", service.engine),
-    )
-
-
 def environment_decision(build: EngineBuild) -> Decision:
     """The managed environment that a process runs from."""
     beside = (

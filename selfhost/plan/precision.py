@@ -18,7 +18,7 @@ from selfhost.shapes.model import Model
 from selfhost.shapes.precision import PLAIN, short_name
 from selfhost.shapes.service import Service
 
-__all__ = ["CHECKPOINT", "Precision", "choose_precision", "precision_decisions", "precisions"]
+__all__ = ["CHECKPOINT", "Precision", "precision_decisions", "precisions"]
 
 WEIGHTS = ("auto", *PLAIN, "fp8", "fp8_block", "int8", "int4", "awq", "gptq", "nvfp4", "mxfp4")
 _FORMS = {"fp8_block": Form.BLOCK, "per channel": Form.CHANNEL, "per tensor": Form.TENSOR, "block": Form.BLOCK}
@@ -42,13 +42,6 @@ def precisions(
     if own and own not in PLAIN:
         return (found.quantized(asked),)
     return found.automatic() if asked == "auto" else (found.asked(asked),)
-
-
-def choose_precision(*, model: Model, service: Service, devices: Devices, passed: PassedOn) -> Precision:
-    """The first candidate for vLLM at the version whose code was read."""
-    return precisions(
-        model=model, service=service, devices=devices, engine="vllm", version="", passed=passed
-    )[0]  # fmt: skip
 
 
 def _known(service: Service) -> str:

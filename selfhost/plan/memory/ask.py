@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from selfhost.hosts.cards import seen_by_engine
 from selfhost.models.per_rank import Cut, per_rank
+from selfhost.plan.memory.fits import reserve_of
 from selfhost.plan.memory.question import Question, Room, Spread, Weights
 from selfhost.plan.memory.vllm import cpu_memory
 from selfhost.plan.passed_on import PassedOn
@@ -14,12 +15,9 @@ from selfhost.shapes.geometry import Geometry
 from selfhost.shapes.host import Accelerator, Fact, Host, Known, Unknown
 from selfhost.shapes.model import Model
 from selfhost.shapes.plan import EngineBuild
-from selfhost.shapes.units import GIB
 
 ESTIMATED = "estimated"
 """How the catalog's own sizes are known: parameters times bytes."""
-UNIFIED_RESERVE = 8 * GIB
-"""The system and its programs keep at least this much, or a tenth, of memory that the accelerator computes in."""
 
 
 def question_of(  # noqa: PLR0913 - every earlier decision is in the question
@@ -64,8 +62,7 @@ def utilization_of(room: Room, engine: str) -> float | None:
     """Where the host computes in the same memory, the share that leaves it its reserve; else the engine's default."""
     if not room.unified or not room.total:
         return None
-    kept = max(UNIFIED_RESERVE, room.total // 10)
-    return math.floor((room.total - kept) / room.total * 100) / 100 - (0.05 if engine == "sglang" else 0.0)
+    return math.floor((room.total - reserve_of(room)) / room.total * 100) / 100 - (0.05 if engine == "sglang" else 0.0)
 
 
 def weights_of(model: Model, precision: Precision, *, geometry: Geometry, spread: Spread) -> Weights:

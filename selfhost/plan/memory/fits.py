@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from selfhost.plan.memory.figures import figure
-from selfhost.plan.memory.question import Question
+from selfhost.plan.memory.question import Question, Room
 from selfhost.plan.memory.weights import Sized
 from selfhost.shapes.plan import Verdict
 from selfhost.shapes.units import GIB, format_bytes
@@ -30,9 +30,14 @@ def margin_of(question: Question, weights: Sized, runs: int) -> int:
 
 def host_reserve(question: Question) -> int:
     """What the machine's system and programs keep of memory that they share with the accelerator."""
-    if not question.room.unified:
+    return reserve_of(question.room)
+
+
+def reserve_of(room: Room) -> int:
+    """Likewise, of the memory itself; 0 where nobody shares it."""
+    if not room.unified:
         return 0
-    return int(max(figure("reserve", "gib") * GIB, figure("reserve", "share") * question.room.total))
+    return int(max(figure("reserve", "gib") * GIB, figure("reserve", "share") * room.total))
 
 
 def judged(
