@@ -81,6 +81,14 @@ def code_identifiers() -> Iterator[tuple[str, str, str]]:
             )
 
 
+def playbook_identifiers() -> Iterator[tuple[str, str, str]]:
+    """(id, words, file) of what a role refuses: the message begins with the id."""
+    for path in sorted((ROOT / "playbooks").rglob("*.yml")):
+        for found in re.finditer(r"^\s+(RT\d{3}) (.+)$", path.read_text(encoding="utf-8"), re.MULTILINE):
+            words = re.sub(r"\{\{.*?\}\}", "…", found[2])
+            yield found[1], words, path.relative_to(ROOT).as_posix()
+
+
 def raised(call: ast.Call) -> Iterator[ast.Constant]:
     for given in call.keywords:
         if (
@@ -130,7 +138,7 @@ def table_identifiers() -> Iterator[tuple[str, str, str]]:
 
 def identifiers() -> str:
     found: dict[str, tuple[list[str], set[str]]] = {}
-    for id, words, path in [*code_identifiers(), *table_identifiers()]:
+    for id, words, path in [*code_identifiers(), *playbook_identifiers(), *table_identifiers()]:
         texts, paths = found.setdefault(id, ([], set()))
         if words and words not in texts:
             texts.append(words)

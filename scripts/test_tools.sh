@@ -10,6 +10,7 @@ command -v catatonit >/dev/null || [ -x /usr/libexec/podman/catatonit ] || packa
 command -v sshd >/dev/null || packages+=(openssh-server)
 command -v ssh >/dev/null || packages+=(openssh-client)
 command -v busybox >/dev/null || packages+=(busybox-static)
+command -v debootstrap >/dev/null || [ -x /usr/sbin/debootstrap ] || packages+=(debootstrap)
 [ "${#packages[@]}" -eq 0 ] && exit 0
 
 if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then

@@ -30,8 +30,12 @@ COMMANDS: Final = {
     "lint": Row(panel="Check", help="Mistakes in container files and launch scripts, also those of others."),
     "explain": Row(panel="Check", help="The root cause in an engine's log, or the meaning of an id."),
     "smoke": Row(panel="Check", help="Ask a running endpoint until it has shown that it is sane."),
+    "render": Row(panel="Operate", help="Write the files that start a model without selfhost.", passes_on=True),
+    "init": Row(panel="Operate", help="Write a first selfhost.yaml for this machine."),
+    "lock": Row(panel="Operate", help="Record digests, versions and sums of what runs, for `up --locked`."),
     "logs": Row(panel="Operate", help="The engine's own log."),
     "down": Row(panel="Operate", help="Stop a deployment and prove that it is gone."),
+    "prepare": Row(panel="Operate", help="Make this machine ready for containers: Docker, Podman, toolkits, groups."),
 }
 GLOBAL_OPTIONS: Final = (
     ("--color WHEN", "Colours: auto, always or never."),

@@ -4,7 +4,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from selfhost.core.columns import columns
 from selfhost.core.console import Console
@@ -14,7 +14,11 @@ from selfhost.doctor.examine import Examination, state
 from selfhost.doctor.fix_script import MARK
 from selfhost.doctor.granted import Comparison
 from selfhost.doctor.prove import Proof
+from selfhost.plan.digest import digest_of
 from selfhost.shapes.finding import Finding, Report, Severity
+
+if TYPE_CHECKING:
+    from selfhost.cli._doctor_look import Looked
 
 _LABEL: Final = 14
 _MARKS: Final = {"ok": "ok", "unknown": "?", "info": "i", "warning": "!", "error": "x"}
@@ -88,17 +92,16 @@ def summary(findings: Sequence[Finding], written: Sequence[str]) -> str:
 
 
 def document(
-    examination: Examination,
-    findings: Sequence[Finding],
-    comparison: Comparison | None,
-    proofs: Sequence[Proof],
-    written: Sequence[str],
+    looked: "Looked", findings: Sequence[Finding], proofs: Sequence[Proof], written: Sequence[str]
 ) -> dict[str, object]:
     """Schema selfhost.findings/1, with areas and what was asked for beside them."""
     report = Report.of(findings).to_json()
-    more: dict[str, object] = {"areas": examination.to_json()["areas"]}
-    if comparison:
-        more["inside"] = comparison.to_json()
+    more: dict[str, object] = {"areas": looked.examination.to_json()["areas"]}
+    if looked.own is not None:
+        cards = [card.to_json() for card in looked.cards]
+        more["deployment"] = {"name": looked.own.plan.name, "plan": digest_of(looked.own.plan), "cards": cards}
+    if looked.comparison is not None:
+        more["inside"] = looked.comparison.to_json()
     if proofs:
         more["proofs"] = [proof.to_json() for proof in proofs]
     if written:

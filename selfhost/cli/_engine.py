@@ -4,9 +4,10 @@ from dataclasses import dataclass, replace
 
 from selfhost.cli._context import Invocation
 from selfhost.cli._log import Log
+from selfhost.deploy.runtime import of_state
+from selfhost.deploy.state import State
 from selfhost.engines.explain import explain
 from selfhost.runtimes.base import Seen
-from selfhost.runtimes.process import ProcessRuntime
 from selfhost.shapes.finding import Finding, Severity
 
 
@@ -22,24 +23,25 @@ class Judged:
 def judge(log: Log, *, at_work: Invocation, exit_code: int | None) -> Judged:
     """`exit_code` as the user said it; else as the engine's end was seen."""
     name = log.deployment
-    seen = ProcessRuntime(at_work.paths, at_work.system).inspect(name)
+    state = State(at_work.paths, name, say=at_work.console.finding)
+    seen = of_state(state, paths=at_work.paths, system=at_work.system).inspect(name)
     code = _code(seen) if exit_code is None else exit_code
     found = explain(log.text, exit_code=code, requests=False)
     if exit_code is None and not _by_memory(seen):
         found = tuple(finding for finding in found if finding.place.line is not None)
     causes = tuple(log.placed(finding) for finding in found)
     if seen.alive:
-        state = f"{name} runs (pid {seen.pid})" if seen.pid else f"{name} is starting"
-        return Judged(state=state if causes else f"{state}; nothing in its log is a failure", causes=causes)
-    state = f"{name} does not run: {seen.reason}"
+        words = f"{name} runs (pid {seen.pid})" if seen.pid else f"{name} is starting"
+        return Judged(state=words if causes else f"{words}; nothing in its log is a failure", causes=causes)
+    words = f"{name} does not run: {seen.reason}"
     if causes:
-        return Judged(state=state, causes=causes)
+        return Judged(state=words, causes=causes)
     if seen.stopped or seen.exit_code == 0:
-        return Judged(state=f"{state}; nothing in its log is a failure")
+        return Judged(state=f"{words}; nothing in its log is a failure")
     if seen.signal is not None:
-        return Judged(state=state, causes=(_killed(log, seen),))
-    nothing = replace(log.nothing_known(), title=f"{state}; nothing in its log is a failure that selfhost knows")
-    return Judged(state=state, undecided=nothing)
+        return Judged(state=words, causes=(_killed(log, seen),))
+    nothing = replace(log.nothing_known(), title=f"{words}; nothing in its log is a failure that selfhost knows")
+    return Judged(state=words, undecided=nothing)
 
 
 def _code(seen: Seen) -> int | None:

@@ -107,7 +107,8 @@ def _is_nothing(stream: BinaryIO) -> bool:
 
 
 def _of_deployment(name: str, *, paths: Paths, system: LocalSystem) -> Log:
-    from selfhost.runtimes.process import ProcessRuntime
+    from selfhost.deploy.logs import log_of
+    from selfhost.deploy.state import State
 
     try:
         folder = paths.deployment(check_name(name))
@@ -117,15 +118,17 @@ def _of_deployment(name: str, *, paths: Paths, system: LocalSystem) -> Log:
         raise InputError(
             f"`{name}` is neither a file here, nor a deployment, nor an id such as EF005", fix=_WAYS, id="CF080"
         )
-    log = ProcessRuntime(paths, system).logs(name)
-    if not log.is_file():
+    log = log_of(State(paths, name, say=lambda _: None), paths=paths, system=system)
+    if not log.exists:
         raise InputError(
             f"{name} has no log yet",
             why="Its engine was never started.",
             fix=(f"start it:\nselfhost status {name}",),
             id="CF081",
         )
-    return Log(path=str(log), text=_decoded(_bytes_of(log)), deployment=name)
+    path = Path(log.where)
+    text = _decoded(_bytes_of(path)) if path.is_file() else log.last(None)
+    return Log(path=log.where, text=text, deployment=name)
 
 
 def _bytes_of(path: Path) -> bytes:

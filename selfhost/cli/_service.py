@@ -46,6 +46,25 @@ KvSkip = Annotated[
     _option("--kv-skip-layers", "Layers whose KV cache stays as computed: 0,1 or sliding_window.", "LAYERS"),
 ]
 Engine = Annotated[str | None, _option("--engine", "vllm or sglang, also with @VERSION.", "ENGINE")]
+Runtime = Annotated[
+    str | None,
+    _option(
+        "--runtime",
+        "process, docker, podman or quadlet; without it a container where it can hand a card in.",
+        "RUNTIME",
+    ),
+]
+Image = Annotated[str | None, _option("--image", "Another container image than the engine's own.", "REFERENCE")]
+File = Annotated[
+    str | None,
+    typer.Option(
+        "--file",
+        "-f",
+        metavar="FILE",
+        help="Services of a selfhost.yaml; ./selfhost.yaml where no MODEL is named.",
+        show_default=False,
+    ),
+]
 Facts = Annotated[
     str | None, _option("--host", "Plan for another machine: a snapshot, or one by ssh.", "FILE|user@machine")
 ]
@@ -71,6 +90,8 @@ class Asked:
     kv_cache: str | None = None
     kv_skip_layers: str | None = None
     engine: str | None = None
+    runtime: str | None = None
+    image: str | None = None
     trust_remote_code: bool = False
     allow_pickle: bool = False
     host: str | None = None
@@ -111,7 +132,7 @@ def service_of(asked: Asked, at_work: Invocation, *, verb: str) -> Service:
     _check_numbers(asked, verb)
     fields = (
         "name", "device", "port", "context", "concurrency", "reasoning", "precision", "kv_cache", "kv_skip_layers",
-        "engine",
+        "engine", "runtime", "image",
     )  # fmt: skip
     origins = {
         field: f"--{field.replace('_', '-')} {getattr(asked, field)}"
@@ -130,6 +151,8 @@ def service_of(asked: Asked, at_work: Invocation, *, verb: str) -> Service:
         kv_cache=asked.kv_cache,
         kv_skip_layers=tuple(part.strip() for part in (asked.kv_skip_layers or "").split(",") if part.strip()),
         engine=asked.engine,
+        runtime=asked.runtime,
+        image=asked.image or "",
         trust_remote_code=asked.trust_remote_code,
         allow_pickle=asked.allow_pickle,
         engine_args=tuple(_absolute(word) for word in at_work.passed_on),
@@ -145,7 +168,9 @@ def _absolute(word: str) -> str:
 
 def _check_words(asked: Asked) -> None:
     """An empty word is a variable that was not set, and never means `all` or `choose for me`."""
-    texts = ("model", "name", "device", "reasoning", "precision", "kv_cache", "kv_skip_layers", "engine")
+    texts = (
+        "model", "name", "device", "reasoning", "precision", "kv_cache", "kv_skip_layers", "engine", "runtime", "image",
+    )  # fmt: skip
     for field in texts:
         value = getattr(asked, field)
         if value is not None and not value.strip(" ,"):

@@ -1,6 +1,6 @@
 """`selfhost doctor`: what keeps a card from being used here, where the fix belongs, and what it is."""
 
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,12 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from selfhost.core.system import System
-    from selfhost.doctor.granted import Comparison
     from selfhost.doctor.prove import Proof
     from selfhost.shapes.finding import Finding
     from selfhost.shapes.host import Host
-
-_INSPECT_TIMEOUT_S: Final = 5.0
 
 On = Annotated[
     str | None,
@@ -30,8 +27,8 @@ Inside = Annotated[
     str | None,
     typer.Option(
         "--inside",
-        metavar="CONTAINER|pod/NAME",
-        help="Compare what a container was granted with what works in it.",
+        metavar="NAME|CONTAINER|pod/NAME",
+        help="Compare what a container, or a deployment's, was granted with what works in it.",
         show_default=False,
     ),
 ]
@@ -57,23 +54,18 @@ def command(
 ) -> ExitCode:
     """What keeps a card from being used here, on which machine the fix belongs, and what it is. Changes nothing."""
     from selfhost.cli._doctor import document, lines, summary
-    from selfhost.cli._eyes import eyes
-    from selfhost.doctor.examine import examine
-    from selfhost.doctor.look import look
-    from selfhost.hosts.detect import detect
+    from selfhost.cli._doctor_look import look_at
     from selfhost.shapes.finding import Report
 
     _check(folder, inside=inside, host=host, fix_script=fix_script, prove=prove, json=json)
     at_work = invocation(context)
-    system = eyes(at_work, host=host, inside=inside)
-    machine = detect(system, wide=True)
-    examination = examine(machine, look(system, machine))
-    comparison = _compared(at_work.system, inside, machine) if inside else None
-    proofs = _proven(at_work.system, machine) if prove else ()
+    looked = look_at(at_work, host=host, inside=inside)
+    examination, comparison = looked.examination, looked.comparison
+    proofs = _proven(at_work.system, looked.machine) if prove else ()
     findings = (*examination.report.findings, *(comparison.findings if comparison else ()))
     written = _write(at_work, findings, folder or ".", overwrite=overwrite) if fix_script else ()
     if json:
-        at_work.console.json(document(examination, findings, comparison, proofs, written))
+        at_work.console.json(document(looked, findings, proofs, written))
     elif folder != "-":
         at_work.console.result("\n".join(lines(at_work.console, examination, comparison, proofs)))
         at_work.console.note(f"\n{summary(findings, written)}")
@@ -104,27 +96,6 @@ def _check(
             fix=("name a folder:\nselfhost doctor --json --fix-script .",),
             id="CF102",
         )
-
-
-def _compared(system: "System", target: str, inside: "Host") -> "Comparison | None":
-    """None where no engine here knows the container: a pod, or one of another machine."""
-    import json
-
-    from selfhost.doctor.granted import compare
-    from selfhost.hosts.detect import detect
-
-    kind, _, name = target.rpartition(":")
-    for engine in (kind,) if kind else ("docker", "podman"):
-        done = system.run((engine, "inspect", name), timeout_s=_INSPECT_TIMEOUT_S)
-        if not done.ok:
-            continue
-        try:
-            found = json.loads(done.stdout)
-        except ValueError:
-            continue
-        if isinstance(found, list) and found and isinstance(found[0], dict):
-            return compare(found[0], detect(system, wide=True), inside)
-    return None
 
 
 def _proven(system: "System", machine: "Host") -> "tuple[Proof, ...]":

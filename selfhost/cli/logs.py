@@ -20,11 +20,12 @@ def command(
     from selfhost.core.names import check_name
     from selfhost.deploy import logs
     from selfhost.deploy.names import the_only, unknown
-    from selfhost.runtimes.process import ProcessRuntime
+    from selfhost.deploy.state import State
 
     at_work = invocation(context)
     chosen = check_name(the_only(at_work.paths, name))
-    path = ProcessRuntime(at_work.paths, at_work.system).logs(chosen)
+    state = State(at_work.paths, chosen, say=at_work.console.finding)
+    log = logs.log_of(state, paths=at_work.paths, system=at_work.system)
     if json and follow:
         raise InputError(
             "--json and --follow exclude each other",
@@ -32,13 +33,13 @@ def command(
             fix=(f"leave one of them out:\nselfhost logs {chosen} --follow",),
             id="CF014",
         )
-    if not path.exists():
+    if not log.exists:
         raise unknown(at_work.paths, chosen)
     if json:
-        lines = logs.last_lines(path, tail).splitlines()
+        lines = log.last(tail).splitlines()
         at_work.console.json(
-            {"schema": "selfhost.logs/1", "ok": True, "name": chosen, "path": str(path), "lines": lines}
+            {"schema": "selfhost.logs/1", "ok": True, "name": chosen, "path": log.where, "lines": lines}
         )
         return
-    for text in logs.follow(path, count=tail) if follow else (logs.last_lines(path, tail),):
+    for text in logs.follow(log, state, count=tail) if follow else (log.last(tail),):
         at_work.console.out.write(text)

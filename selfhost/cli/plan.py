@@ -26,6 +26,8 @@ def command(
     kv_cache: ask.KvCache = None,
     kv_skip_layers: ask.KvSkip = None,
     engine: ask.Engine = None,
+    runtime: ask.Runtime = None,
+    image: ask.Image = None,
     trust_remote_code: ask.RemoteCode = False,
     allow_pickle: ask.Pickle = False,
     explain: Explain = False,
@@ -46,7 +48,7 @@ def command(
     asked = ask.Asked(
         model=model, name=name, device=device, port=port, context=context_tokens, concurrency=concurrency,
         reasoning=reasoning, precision=precision, kv_cache=kv_cache, kv_skip_layers=kv_skip_layers, engine=engine,
-        trust_remote_code=trust_remote_code, allow_pickle=allow_pickle,
+        runtime=runtime, image=image, trust_remote_code=trust_remote_code, allow_pickle=allow_pickle,
     )  # fmt: skip
     place = ("--host", host) if host else ()
     with proposing("plan", place):

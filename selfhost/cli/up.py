@@ -8,6 +8,12 @@ from selfhost.cli import _service as ask
 from selfhost.cli._context import invocation
 from selfhost.cli._options import Device, Json, Name, Progress, Yes
 
+Overwrite = Annotated[
+    bool, typer.Option("--overwrite", help="Write files anew that you edited; your versions are kept beside them.")
+]
+Locked = Annotated[
+    bool, typer.Option("--locked", help="Exactly what selfhost.lock beside the file says, or what differs and why.")
+]
 Wait = Annotated[bool, typer.Option("--wait", help="Wait for another command that is at work on this deployment.")]
 
 
@@ -24,15 +30,21 @@ def command(
     kv_cache: ask.KvCache = None,
     kv_skip_layers: ask.KvSkip = None,
     engine: ask.Engine = None,
+    runtime: ask.Runtime = None,
+    image: ask.Image = None,
     trust_remote_code: ask.RemoteCode = False,
     allow_pickle: ask.Pickle = False,
     wait: Wait = False,
+    overwrite: Overwrite = False,
+    file: ask.File = None,
+    locked: Locked = False,
     yes: Yes = False,
     progress: Progress = "auto",
     json: Json = False,
     host: ask.Host = None,
 ) -> int:
     """Bring a model up and check that it answers sanely. A rerun continues, or checks what runs."""
+    from selfhost.cli._services import services_of, with_locks
     from selfhost.cli._work import workplace
     from selfhost.deploy import ready
     from selfhost.deploy.up import up
@@ -50,15 +62,21 @@ def command(
         kv_cache=kv_cache,
         kv_skip_layers=kv_skip_layers,
         engine=engine,
+        runtime=runtime,
+        image=image,
         trust_remote_code=trust_remote_code,
         allow_pickle=allow_pickle,
         host=host,
     )
-    service = ask.service_of(asked, at_work, verb="up")
-    result = up(workplace(at_work, progress=progress, yes=yes), service, wait_for_lock=wait)
+    services = services_of(asked, at_work, verb="up", file=file)
+    work = workplace(at_work, progress=progress, yes=yes)
+    results = []
+    for service, entry in with_locks(services, file=file, locked=locked):
+        results.append(up(work, service, wait_for_lock=wait, overwrite=overwrite, locked=entry))
+        if not json:
+            at_work.close()
+            ready.show(results[-1], at_work.console)
     at_work.close()
     if json:
-        at_work.console.json(ready.to_json(result))
-    else:
-        ready.show(result, at_work.console)
-    return result.exit_code
+        at_work.console.json(ready.to_json(results[0]) if len(results) == 1 else ready.all_to_json(results))
+    return max(result.exit_code for result in results)

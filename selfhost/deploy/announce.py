@@ -31,9 +31,12 @@ class Coming:
         return f"{self.what} {'of unknown size' if self.size is None else format_bytes(self.size)}"
 
 
-def announce(run: Run, *, engine_missing: bool, weights_missing: bool) -> None:
+def announce(run: Run, *, engine_missing: bool, weights_missing: bool, image_missing: bool = False) -> None:
     """Say what comes, refuse what has no room, and ask when it is large or nobody named the model."""
-    coming = tuple(_coming(run, engine_missing=engine_missing, weights_missing=weights_missing))
+    coming = (
+        *_coming(run, engine_missing=engine_missing, weights_missing=weights_missing),
+        *((_image(run),) if image_missing else ()),
+    )
     if not coming:
         return
     for folder in dict.fromkeys(one.folder for one in coming):
@@ -70,6 +73,16 @@ def _coming(run: Run, *, engine_missing: bool, weights_missing: bool) -> Iterato
         )
 
 
+def _image(run: Run) -> Coming:
+    """A registry tells the compressed size only while it is pulled, so its disk is looked at and not judged."""
+    around = run.gathered.host.surroundings
+    engines = around.engines if around is not None else ()
+    kind = run.plan.container.engine if run.plan.container is not None else ""
+    root = next((one.root_dir for one in engines if one.kind == kind and one.root_dir and not one.remote), "")
+    name = run.plan.container.image if run.plan.container is not None else ""
+    return Coming(what=f"the image {name}", size=None, folder=root or "/", variable="")
+
+
 def _room(run: Run, folder: str, coming: list[Coming]) -> None:
     _, free = run.work.system.disk(folder)
     words = " and ".join(str(one) for one in coming)
@@ -82,7 +95,11 @@ def _room(run: Run, folder: str, coming: list[Coming]) -> None:
         why=f"{format_bytes(MARGIN_BYTES)} are left free besides. Nothing was downloaded yet.",
         fix=(
             "free some room there, then run the same command again:\n" + command_line("up", run.gathered.service),
-            f"or use a larger disk, with a path of yours:\nexport {coming[0].variable}=/mnt/large/cache",
+            *_larger(coming[0].variable),
         ),
         id="RT011",
     )
+
+
+def _larger(variable: str) -> tuple[str, ...]:
+    return (f"or use a larger disk, with a path of yours:\nexport {variable}=/mnt/large/cache",) if variable else ()

@@ -2,15 +2,20 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 
 from selfhost.core.errors import Busy
+from selfhost.core.files import write_atomic
 from selfhost.core.lock import Held, hold, me
 from selfhost.core.secret import ensure_key
+from selfhost.deploy.bundle import text_of
 from selfhost.deploy.memory import memory_now
 from selfhost.deploy.run import Run
+from selfhost.deploy.runtime import of_state
+from selfhost.deploy.workload import digest_of_workload
+from selfhost.engines.base import engine
 from selfhost.plan.command_line import command_line
-from selfhost.runtimes.base import STOP_GRACE_S, Launchable, Seen
-from selfhost.runtimes.process import ProcessRuntime
+from selfhost.runtimes.base import STOP_GRACE_S, Launchable, PortTaken, Seen
 
 STEP = "apply"
 PORT_TRIES = 5
@@ -58,49 +63,83 @@ def device_turn(run: Run, *, command: str) -> Iterator[None]:
         ) from None
 
 
-def wanted(run: Run, runtime: ProcessRuntime) -> Seen | None:
-    """The running engine when it is the one that this plan asks for."""
-    seen = runtime.inspect(run.plan.name)
-    return seen if seen.alive and seen.plan_digest == run.digest else None
+def wanted(run: Run) -> Seen | None:
+    """The running engine when it is the one that this plan and the written files ask for."""
+    seen = run.runtime.inspect(run.plan.name)
+    if not seen.alive or seen.plan_digest != run.digest:
+        return None
+    return seen if run.workload is None or seen.workload_digest == digest_of_workload(run.workload) else None
 
 
-def apply(run: Run, runtime: ProcessRuntime) -> str:
+def apply(run: Run) -> str:
     """Start the engine; a running one of another plan is ended first. Returns the words for the finished step.
 
     What can refuse comes before anything is ended. Raises PortLost, EnvironmentMissing.
     """
-    if run.environment is None:
+    if run.environment is None and run.image is None:
         raise ValueError("apply before fetch")
-    seen = runtime.inspect(run.plan.name)
+    name, runtime = run.plan.name, run.runtime
+    former = of_state(run.state, paths=run.work.paths, system=run.work.system)
+    seen = former.inspect(name)
     for finding in seen.findings:
         run.work.say(finding)
-    own = {process.pid for process in runtime.processes(run.plan.name)}
-    holder = runtime.port_holder(run.plan.port)
-    if holder is not None and holder.pid not in own:
+    for one in (former, runtime) if former.info.name != runtime.info.name else (runtime,):
+        holder = one.port_holder(name, run.plan.port)
+        if holder is None:
+            break
+    else:
         raise lost(run, holder)
-    memory_now(run, runtime=runtime)
-    ensure_key(run.state.key_file)
+    memory_now(run)
+    keys(run)
     run.touched = True
-    if seen.alive:
-        runtime.stop(run.plan.name, grace_s=STOP_GRACE_S)
+    if seen.alive or former.info.name != runtime.info.name:
+        former.stop(name, grace_s=STOP_GRACE_S)
     run.state.write_wanted(run.gathered.service, run.plan)
-    started = runtime.start(
-        Launchable(
-            name=run.plan.name,
-            python=run.environment.python,
-            module=run.plan.build.module,
-            argv=run.plan.argv,
-            env=run.plan.env,
-            key_variable=_key_variable(run),
-            key_file=str(run.state.key_file),
-            plan_digest=run.digest,
-            port=run.plan.port,
-        )
+    if run.plan.container is not None:
+        run.made(STEP, kind="volume", path=run.plan.container.cache_volume, existed=None)
+    try:
+        started = runtime.start(_launchable(run))
+    except PortTaken:
+        raise lost(run, runtime.port_holder(name, run.plan.port) or "somebody else") from None
+    return _started(started) + (", in place of the former one" if seen.alive else "")
+
+
+def keys(run: Run) -> None:
+    """The key in its files: alone, as a header, and for a container as a variable."""
+    key = ensure_key(run.state.key_file)
+    variable = engine(run.plan.build.engine).KEY_VARIABLE
+    line = f"{variable}={key}\n"
+    if run.plan.container is not None and variable and text_of(run.state.env_file) != line:
+        write_atomic(run.state.env_file, line)
+
+
+def _started(seen: Seen) -> str:
+    return f"container {seen.container}" if seen.container else f"engine process {seen.pid}"
+
+
+def _launchable(run: Run) -> Launchable:
+    """The engine as a process; or the container, which nobody starts again before a first start was checked."""
+    variable = engine(run.plan.build.engine).KEY_VARIABLE
+    common = Launchable(
+        name=run.plan.name,
+        key_variable=variable,
+        key_file=str(run.state.key_file) if variable else "",
+        plan_digest=run.digest,
+        port=run.plan.port,
     )
-    return f"engine process {started.pid}" + (", in place of the former one" if seen.alive else "")
-
-
-def _key_variable(run: Run) -> str:
-    from selfhost.engines.base import engine
-
-    return engine(run.plan.build.engine).KEY_VARIABLE
+    if run.workload is not None:
+        return replace(
+            common,
+            workload=replace(run.workload, restart="no"),
+            workload_digest=digest_of_workload(run.workload),
+            stop_grace_s=run.workload.stop_grace_s or STOP_GRACE_S,
+        )
+    if run.environment is None:
+        raise ValueError("apply before fetch")
+    return replace(
+        common,
+        python=run.environment.python,
+        module=run.plan.build.module,
+        argv=run.plan.argv,
+        env=run.plan.env,
+    )

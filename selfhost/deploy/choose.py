@@ -1,6 +1,7 @@
 """What nobody asked for is chosen here: the model of a bare `up`, and the port."""
 
 from selfhost.core.errors import Busy
+from selfhost.deploy.runtime import of_state
 from selfhost.deploy.state import State
 from selfhost.deploy.workplace import Workplace
 from selfhost.hosts.cards import seen_by_engine
@@ -8,7 +9,7 @@ from selfhost.models.default import pick_default
 from selfhost.models.hub import Hub
 from selfhost.plan.command_line import command_line
 from selfhost.runtimes.deployments import names
-from selfhost.runtimes.process import ProcessRuntime
+from selfhost.runtimes.ports import free_port
 from selfhost.shapes.host import Host, Known
 from selfhost.shapes.service import Service
 
@@ -53,23 +54,23 @@ def choose_port(work: Workplace, service: Service, state: State) -> int:
 
     Only the default may move. Raises Busy naming the holder of an explicit port.
     """
-    runtime = ProcessRuntime(work.paths, work.system)
+    runtime = of_state(state, paths=work.paths, system=work.system)
     seen = runtime.inspect(service.name)
     for finding in seen.findings:
         work.say(finding)
     if seen.alive and seen.port is not None and service.port in (None, seen.port):
         return seen.port
     if service.port is not None:
-        holder = runtime.port_holder(service.port)
+        holder = runtime.port_holder(service.name, service.port)
         if holder is not None:
-            raise port_taken(runtime, service, service.port, str(holder))
+            raise port_taken(service, service.port, str(holder))
         return service.port
     before = state.plan()
-    return runtime.free_port(before.port if before is not None else DEFAULT_PORT)
+    return free_port(before.port if before is not None else DEFAULT_PORT)
 
 
-def port_taken(runtime: ProcessRuntime, service: Service, port: int, holder: str) -> Busy:
-    free = str(runtime.free_port(port + 1))
+def port_taken(service: Service, port: int, holder: str) -> Busy:
+    free = str(free_port(port + 1))
     return Busy(
         f"127.0.0.1:{port} is taken by {holder}",
         why="A port that was asked for is used or refused; selfhost does not move it.",

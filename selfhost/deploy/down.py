@@ -4,7 +4,7 @@ import contextlib
 import os
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,14 +13,15 @@ from selfhost.core.files import ensure_folder
 from selfhost.core.lock import Held, hold, me
 from selfhost.deploy.journal import Journal
 from selfhost.deploy.names import unknown
+from selfhost.deploy.runtime import of_state, runtimes_with
 from selfhost.deploy.state import State
 from selfhost.deploy.workplace import Workplace
-from selfhost.runtimes.base import STOP_GRACE_S
-from selfhost.runtimes.process import ProcessRuntime
+from selfhost.runtimes.base import STOP_GRACE_S, Runtime
 from selfhost.shapes.event import Event
 from selfhost.shapes.units import format_bytes, format_duration
 
 STEP = "down"
+_HELD = {"image": "image, shared by deployments", "volume": "compile caches, shared by deployments of this image"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +29,10 @@ class Receipt:
     """What was removed, what was proven, and what stays because it is shared or the user's own."""
 
     name: str
+    runtime: str
     ended: tuple[int, ...]
+    gone: tuple[str, ...]
+    """Containers and networks, in words."""
     forced: bool
     port: int | None
     port_free: bool
@@ -42,7 +46,9 @@ class Receipt:
             "schema": "selfhost.receipt/1",
             "ok": True,
             "name": self.name,
+            "runtime": self.runtime,
             "ended_processes": list(self.ended),
+            "gone": list(self.gone),
             "forced": self.forced,
             "port": self.port,
             "port_free": self.port_free,
@@ -54,7 +60,11 @@ class Receipt:
     def lines(self) -> list[str]:
         ended = f"{len(self.ended)} process{'es' if len(self.ended) != 1 else ''} ended" if self.ended else "none ran"
         rows = [f"{self.name} is down, in {format_duration(self.seconds)}", ""]
-        rows.append(f"  processes  {ended}{' (killed after the grace period)' if self.forced else ''}; none is left")
+        if self.ended or not self.gone:
+            rows.append(
+                f"  processes  {ended}{' (killed after the grace period)' if self.forced else ''}; none is left"
+            )
+        rows.extend(f"  gone       {what}" for what in self.gone)
         if self.port is not None:
             rows.append(
                 f"  port       127.0.0.1:{self.port} is {'free' if self.port_free else 'held by somebody else'}"
@@ -67,11 +77,11 @@ class Receipt:
 def down(work: Workplace, name: str, *, wait_s: float) -> Receipt:
     """Take `name` down. Raises InputError when there is no such deployment, Busy, DeployFailed when a process stays."""
     state = State(work.paths, name, say=work.say)
-    runtime = ProcessRuntime(work.paths, work.system)
-    if not state.folder.exists() and not runtime.processes(name):
+    found = runtimes_with(state, paths=work.paths, system=work.system)
+    if not state.folder.exists() and not found:
         raise unknown(work.paths, name)
     with _locked(work, state, wait_s=wait_s):
-        return _down(work, state, runtime)
+        return _down(work, state, found or (of_state(state, paths=work.paths, system=work.system),))
 
 
 @contextlib.contextmanager
@@ -99,14 +109,18 @@ def _locked(work: Workplace, state: State, *, wait_s: float) -> Iterator[None]:
         yield
 
 
-def _down(work: Workplace, state: State, runtime: ProcessRuntime) -> Receipt:
+def _down(work: Workplace, state: State, runtimes: Sequence[Runtime]) -> Receipt:
     began = time.monotonic()
+    runtime = runtimes[0]
     seen = runtime.inspect(state.name)
     plan = state.plan()
     port = seen.port if seen.alive and seen.port is not None else plan.port if plan is not None else None
     work.sink.on(Event(step=STEP, state="working", text="ending the engine"))
-    receipt = runtime.stop(state.name, grace_s=STOP_GRACE_S)
-    left = runtime.processes(state.name)
+    receipts = [
+        one.remove(state.name) if one.info.containers else one.stop(state.name, grace_s=STOP_GRACE_S)
+        for one in runtimes
+    ]
+    left = [process for one in runtimes for process in one.processes(state.name)]
     if left:
         raise DeployFailed(
             f"{len(left)} process{'es' if len(left) > 1 else ''} of {state.name} could not be ended",
@@ -119,10 +133,12 @@ def _down(work: Workplace, state: State, runtime: ProcessRuntime) -> Receipt:
     _remove(state)
     return Receipt(
         name=state.name,
-        ended=tuple(process.pid for process in receipt.ended),
-        forced=receipt.forced,
+        runtime=runtime.info.name,
+        ended=tuple(process.pid for receipt in receipts for process in receipt.ended),
+        gone=tuple(what for receipt in receipts for what in receipt.removed),
+        forced=any(receipt.forced for receipt in receipts),
         port=port,
-        port_free=port is None or runtime.port_holder(port) is None,
+        port_free=port is None or runtime.port_holder(state.name, port) is None,
         removed=(str(state.folder),),
         kept=tuple(kept),
         seconds=time.monotonic() - began,
@@ -144,6 +160,10 @@ def _shared(journal: Journal) -> list[tuple[str, str]]:
     entries, _ = journal.read()
     found = []
     for thing in journal.made(entries):
+        if thing.get("kind") in ("image", "volume"):
+            existed = ", was there before" if thing.get("existed") else ""
+            found.append((f"{_HELD[str(thing['kind'])]}{existed}", str(thing.get("path"))))
+            continue
         path = Path(str(thing.get("path") or "/nonexistent"))
         if path.is_dir():
             existed = ", was there before" if thing.get("existed") else ""
@@ -167,7 +187,8 @@ def _size(folder: Path) -> int:
 
 def _edited(work: Workplace, state: State) -> list[tuple[str, str]]:
     """Files that the user wrote move out of the way; they are not ours to remove."""
-    theirs = sorted(state.bundle.glob("*.edited-*"))
+    overrides = state.bundle / "overrides"
+    theirs = sorted(state.bundle.glob("*.edited-*")) + ([overrides] if overrides.is_dir() else [])
     if not theirs:
         return []
     place = ensure_folder(work.paths.state / "kept" / f"{state.name}-{time.strftime('%Y-%m-%dT%H-%M-%S')}")

@@ -8,10 +8,11 @@ from selfhost.core.lock import holder_of
 from selfhost.core.secret import ensure_key
 from selfhost.deploy.again import again
 from selfhost.deploy.names import unknown
+from selfhost.deploy.runtime import of_plan
 from selfhost.deploy.state import State
 from selfhost.deploy.workplace import Workplace
+from selfhost.runtimes.base import Runtime
 from selfhost.runtimes.deployments import names
-from selfhost.runtimes.process import ProcessRuntime
 from selfhost.shapes.endpoint import Endpoint, Inspector, SecretRef
 from selfhost.shapes.host import Known
 from selfhost.shapes.plan import Plan
@@ -22,7 +23,7 @@ LISTENS_S = 5.0
 class EngineInspector:
     """Lets smoke see whether the engine lives; satisfies shapes.endpoint.Inspector."""
 
-    def __init__(self, runtime: ProcessRuntime, name: str) -> None:
+    def __init__(self, runtime: Runtime, name: str) -> None:
         self._runtime = runtime
         self._name = name
 
@@ -58,7 +59,7 @@ def endpoint_of(work: Workplace, name: str) -> tuple[Endpoint, str, Inspector]:
     starts = busy is not None and " up" in str(busy.get("command"))
     if plan is None:
         raise _starting(name, busy) if starts else _without_plan(work, state)
-    runtime = ProcessRuntime(work.paths, work.system)
+    runtime = of_plan(plan, paths=work.paths, system=work.system)
     seen = runtime.inspect(name)
     if seen.port is not None:
         plan = replace(plan, port=seen.port)

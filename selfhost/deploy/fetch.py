@@ -1,47 +1,84 @@
 """The step `fetch`: the engine's environment and the weights, on this machine and whole."""
 
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from selfhost.core.errors import EnvironmentMissing
 from selfhost.deploy.announce import announce
 from selfhost.deploy.run import Run
+from selfhost.deploy.runtime import container_runtime
+from selfhost.engines.builds import choose
 from selfhost.fetch import venv
+from selfhost.fetch.venv import Environment
 from selfhost.models import embedded, weights
 from selfhost.plan.command_line import command_line
 from selfhost.shapes.host import Known
 from selfhost.shapes.model import Model, Origin
+from selfhost.shapes.plan import EngineBuild
 from selfhost.shapes.units import format_bytes
 
 STEP = "fetch"
 
 
 def fetch(run: Run) -> tuple[str, Model]:
-    """Bring engine and weights here.
+    """Bring the engine, or its image, and the weights here.
 
     Returns the words for the finished step, empty when all was there before, and the model as it lies here. Raises
-    EnvironmentMissing (network, disk, pip), InputError (damaged weights).
+    EnvironmentMissing (network, disk, pip, registry), InputError (damaged weights).
     """
-    build, model = run.plan.build, run.plan.model
-    before = venv.ready(build, paths=run.work.paths)
+    model = run.plan.model
     here = local_folder(run, model)
-    announce(run, engine_missing=before is None, weights_missing=here is None)
+    runner = _container(run) if run.plan.container is not None else _process(run, weights_missing=here is None)
     began = time.monotonic()
-    run.made(
-        STEP, kind="environment", path=str(venv.folder_of(build, paths=run.work.paths)), existed=before is not None
-    )
-    run.environment = venv.ensure(build, paths=run.work.paths, system=run.work.system, sink=run.work.sink, step=STEP)
-    run.plumbing_s += time.monotonic() - began
-    began = time.monotonic()
-    folder = here or _bring(run, model, run.environment)
+    folder = here or _bring(run, model)
     weights.check(Path(folder), allow_pickle=run.gathered.service.allow_pickle)
     run.model_s += time.monotonic() - began
     if model.origin is not Origin.FOLDER:
         run.made(STEP, kind="weights", path=folder, existed=here is not None)
     found = replace(model, path=folder, weights_bytes=weights.total_bytes(Path(folder)))
-    words = "" if before is not None and here is not None else _words(run, found, before=before, here=here)
-    return words, found
+    return "" if runner.was_here and here is not None else _words(found, runner=runner, here=here), found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Runner:
+    """What runs the engine: an environment or an image."""
+
+    words: str
+    was_here: bool
+
+
+def _process(run: Run, *, weights_missing: bool) -> _Runner:
+    build = run.plan.build
+    before = venv.ready(build, paths=run.work.paths)
+    announce(run, engine_missing=before is None, weights_missing=weights_missing)
+    began = time.monotonic()
+    _environment(run, build)
+    run.plumbing_s += time.monotonic() - began
+    return _Runner(words=f"engine {build.distribution} {build.version}", was_here=before is not None)
+
+
+def _environment(run: Run, build: EngineBuild) -> Environment:
+    before = venv.ready(build, paths=run.work.paths)
+    place = str(venv.folder_of(build, paths=run.work.paths))
+    run.made(STEP, kind="environment", path=place, existed=before is not None)
+    run.environment = venv.ensure(build, paths=run.work.paths, system=run.work.system, sink=run.work.sink, step=STEP)
+    return run.environment
+
+
+def _container(run: Run) -> _Runner:
+    """The image of the plan, pulled when it is not here."""
+    plan, model = run.plan.container, run.plan.model
+    runtime = container_runtime(run.runtime)
+    if plan is None:
+        raise ValueError("an image without a plan for a container")
+    began = time.monotonic()
+    here = runtime.image(plan.image)
+    announce(run, engine_missing=False, weights_missing=local_folder(run, model) is None, image_missing=here is None)
+    run.made(STEP, kind="image", path=plan.image, existed=here is not None)
+    run.image = here or runtime.pull(plan.image, sink=run.work.sink, step=STEP)
+    run.plumbing_s += time.monotonic() - began
+    return _Runner(words=f"image {plan.image}", was_here=here is not None)
 
 
 def local_folder(run: Run, model: Model) -> str | None:
@@ -55,19 +92,20 @@ def local_folder(run: Run, model: Model) -> str | None:
     return None
 
 
-def _words(run: Run, model: Model, *, before: object, here: str | None) -> str:
+def _words(model: Model, *, runner: _Runner, here: object) -> str:
     size = model.weights_bytes
     return " · ".join(
         (
-            f"engine {run.plan.build.distribution} {run.plan.build.version}" + (" (was here)" if before else ""),
+            runner.words + (" (was here)" if runner.was_here else ""),
             f"weights {format_bytes(size.value) if isinstance(size, Known) else ''}".strip()
             + (" (were here)" if here else ""),
         )
     )
 
 
-def _bring(run: Run, model: Model, environment: venv.Environment) -> str:
-    if model.origin is Origin.EMBEDDED:
+def _bring(run: Run, model: Model) -> str:
+    if model.origin is Origin.EMBEDDED:  # it is converted by an engine's libraries, also where a container serves it
+        environment = run.environment or _environment(run, choose(backend="cpu", asked="vllm", driver=""))
         return embedded.fetch(
             python=environment.python, paths=run.work.paths, system=run.work.system, sink=run.work.sink, step=STEP
         )

@@ -5,6 +5,7 @@ import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from selfhost.core.errors import EnvironmentMissing
 from selfhost.core.names import slug
 from selfhost.deploy.choose import CHOSEN, DEFAULT_PORT, choose_model, choose_port
 from selfhost.deploy.identity import refuse_other_model
@@ -16,11 +17,14 @@ from selfhost.hosts.placement import Placement, gate
 from selfhost.models.hub import Hub
 from selfhost.models.resolve import resolve
 from selfhost.plan.decide import Decided, decide_all
-from selfhost.plan.engine import CONTAINER, only_in_a_container
+from selfhost.plan.engine import CONTAINER, PROCESS, only_in_a_container
 from selfhost.shapes.host import Host, Known
 from selfhost.shapes.model import Model, Origin
 from selfhost.shapes.plan import Plan
 from selfhost.shapes.service import Service
+
+PROCESSES_ONLY = "HX008"
+"""The gate's id for a card on which this version starts no process."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,22 +50,43 @@ class Gathered:
 def gather(work: Workplace, service: Service) -> Gathered:
     """Everything that `up` would do for `service` here, decided and not done. Raises what the placement gate raises."""
     with naming(service):
-        host = _look(work)
-        placement = gate(host, service.device)
+        host = _look(work, service)
+        placement, refused = _gate(host, service)
         found = _decided(work, service, host=host, placement=placement, here=True)
+        if refused is not None and found.plan.container is None:
+            raise refused
         if found.plan.runtime == CONTAINER:
             raise only_in_a_container(found.plan)
         return found
 
 
+def _gate(host: Host, service: Service) -> tuple[Placement | None, EnvironmentMissing | None]:
+    """The gate, and its refusal of cards that no process is started on: a container may serve on them."""
+    try:
+        return gate(host, service.device), None
+    except EnvironmentMissing as refused:
+        if refused.id != PROCESSES_ONLY:
+            raise
+        return None, refused
+
+
 def plan_for(work: Workplace, service: Service, *, host: Host | None = None, count: int | None = None) -> Gathered:
     """What would be decided here, or on `host`, which is another machine. Nothing has to be startable."""
     with naming(service):
-        return _decided(work, service, host=host or _look(work), placement=None, here=host is None, count=count)
+        return _decided(
+            work, service, host=host or _look(work, service), placement=None, here=host is None, count=count
+        )
 
 
-def _look(work: Workplace) -> Host:
-    return with_links(detect(work.system, disk_paths=(str(work.paths.cache), str(work.paths.state))), work.system)
+def _look(work: Workplace, service: Service) -> Host:
+    """With what is around the cards only where a container may serve: asking its engines takes a moment."""
+    eyes = work.eyes or work.system
+    disks = (str(work.paths.cache), str(work.paths.state))
+    wide = service.runtime not in (None, PROCESS)
+    host = detect(eyes, disk_paths=disks, wide=wide)
+    if not wide and service.runtime is None and host.usable_accelerators and service.device != "cpu":
+        host = detect(eyes, disk_paths=disks, wide=True)
+    return with_links(host, eyes)
 
 
 def _decided(

@@ -4,38 +4,27 @@ import select
 import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
-from selfhost.deploy.tail import Tail
+from selfhost.core.paths import Paths
+from selfhost.core.system import LocalSystem
+from selfhost.deploy.runtime import of_state
+from selfhost.deploy.state import State
+from selfhost.runtimes.base import Log
 
 POLL_S = 0.3
-BLOCK_BYTES = 64 * 1024
 
 
-def last_lines(path: Path, count: int | None) -> str:
-    """The last `count` lines of a log, or all of it; read from the end, so a large log costs nothing."""
-    if count is None:
-        return path.read_text(encoding="utf-8", errors="replace")
-    if count <= 0:
-        return ""
-    with path.open("rb") as stream:
-        position = stream.seek(0, 2)
-        data = b""
-        while position > 0 and data.count(b"\n") <= count:
-            step = min(BLOCK_BYTES, position)
-            position -= step
-            stream.seek(position)
-            data = stream.read(step) + data
-    return b"".join(data.splitlines(keepends=True)[-count:]).decode("utf-8", "replace")
+def log_of(state: State, *, paths: Paths, system: LocalSystem) -> Log:
+    """The log of the engine that was started last, wherever its runtime keeps it."""
+    return of_state(state, paths=paths, system=system).log(state.name)
 
 
-def follow(path: Path, *, count: int | None) -> Iterator[str]:
+def follow(log: Log, state: State, *, count: int | None) -> Iterator[str]:
     """The last lines, then everything that is added, until the deployment or the reader is gone."""
-    tail = Tail(path)
-    whole = tail.more()
+    whole = log.more()
     yield whole if count is None else "".join(whole.splitlines(keepends=True)[-count:]) if count else ""
-    while path.parent.exists() and not reader_left():
-        added = tail.more()
+    while state.folder.exists() and not reader_left():
+        added = log.more()
         if added:
             yield added
         else:

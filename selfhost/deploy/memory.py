@@ -2,14 +2,14 @@
 
 from selfhost.core.errors import EnvironmentMissing
 from selfhost.deploy.run import Run
+from selfhost.deploy.runtime import of_state
 from selfhost.hosts import memory
 from selfhost.plan.command_line import command_line
-from selfhost.runtimes.process import ProcessRuntime
 from selfhost.shapes.host import Known
 from selfhost.shapes.units import format_bytes
 
 
-def memory_now(run: Run, *, runtime: ProcessRuntime | None = None) -> None:
+def memory_now(run: Run) -> None:
     """Refuse when the memory is not free now: before the download, and again when nobody else can be starting.
 
     What this deployment's own engine occupies will be free. Raises EnvironmentMissing.
@@ -19,7 +19,7 @@ def memory_now(run: Run, *, runtime: ProcessRuntime | None = None) -> None:
     free = memory.read(run.work.system).available
     if not isinstance(free, Known):
         return
-    own = (runtime or ProcessRuntime(run.work.paths, run.work.system)).memory_bytes(run.plan.name) or 0
+    own = of_state(run.state, paths=run.work.paths, system=run.work.system).memory_bytes(run.plan.name) or 0
     if free.value + own >= run.plan.memory.need:
         return
     raise EnvironmentMissing(

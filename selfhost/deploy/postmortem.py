@@ -10,26 +10,25 @@ from selfhost.engines.explain import explain
 from selfhost.engines.names import shown
 from selfhost.plan.command_line import command_line
 from selfhost.runtimes.base import Seen
-from selfhost.runtimes.process import ProcessRuntime
 from selfhost.shapes.units import format_duration
 
 TAIL_LINES = 5
 PORT_TAKEN = "EF030"
 
 
-def died(run: Run, runtime: ProcessRuntime, seen: Seen, *, stage: str, after_s: float) -> DeployFailed | Busy:
+def died(run: Run, seen: Seen, *, stage: str, after_s: float) -> DeployFailed | Busy:
     """The error for an engine that ended by itself or was ended by somebody else."""
-    log = runtime.logs(run.plan.name)
-    text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
+    log = run.runtime.log(run.plan.name)
+    text = log.last(None)
     engine = run.plan.build.engine
     code = seen.exit_code if seen.signal is None else 128 + seen.signal
     if seen.signal == signal.SIGKILL and not seen.out_of_memory:
         code = None  # anybody may send it; read as a lack of memory only where the kernel counted one
     found = explain(text, engine=engine, exit_code=code, stage=stage, requests=False)
     if found and found[0].id == PORT_TAKEN:
-        return lost(run, runtime.port_holder(run.plan.port) or "another process")
+        return lost(run, run.runtime.port_holder(run.plan.name, run.plan.port) or "another process")
     what = f"{shown(engine)} stopped after {format_duration(after_s)}"
-    look = f"the whole log is kept:\n{look_at(log)}"
+    look = f"the whole log is kept:\n{look_at(log.where)}"
     again = "then run the same command again; it continues here:\n" + command_line("up", run.gathered.service)
     if found:
         first = found[0]
@@ -51,13 +50,13 @@ def died(run: Run, runtime: ProcessRuntime, seen: Seen, *, stage: str, after_s: 
     )
 
 
-def silent(run: Run, runtime: ProcessRuntime, *, stage: str, after_s: float) -> DeployFailed:
+def silent(run: Run, *, stage: str, after_s: float) -> DeployFailed:
     """The error for an engine that neither speaks nor answers."""
     return DeployFailed(
         f"{shown(run.plan.build.engine)} said nothing for {format_duration(after_s)} and does not answer, at `{stage}`",
         why="It still runs; a hang prints no line, so its cause can't be read from the log.",
         fix=(
-            f"look at its log:\n{look_at(runtime.logs(run.plan.name))}",
+            f"look at its log:\n{look_at(run.runtime.log(run.plan.name).where)}",
             f"end it:\nselfhost down {run.plan.name}",
         ),
         id="EF074",

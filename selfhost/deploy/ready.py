@@ -1,5 +1,7 @@
 """What is said at the end of `up`: where it answers, what it is, how to use it, what was shown."""
 
+from collections.abc import Sequence
+
 from selfhost.core.console import Console
 from selfhost.deploy.endpoint import describe_endpoint
 from selfhost.deploy.up import Result
@@ -76,6 +78,15 @@ def to_json(result: Result) -> dict[str, object]:
         "differs": [decision.value for decision in run.plan.differs],
         "plumbing_s": round(run.plumbing_s, 3),
         "model_s": round(run.model_s, 3),
+    }
+
+
+def all_to_json(results: Sequence[Result]) -> dict[str, object]:
+    """selfhost.endpoints/1: several services of one file."""
+    return {
+        "schema": "selfhost.endpoints/1",
+        "ok": all(result.exit_code is ExitCode.OK for result in results),
+        "endpoints": [to_json(result) for result in results],
     }
 
 

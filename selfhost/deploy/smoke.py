@@ -8,7 +8,6 @@ from selfhost.deploy.endpoint import EngineInspector, describe_endpoint
 from selfhost.deploy.run import Run
 from selfhost.deploy.state import Checks
 from selfhost.runtimes.base import Seen
-from selfhost.runtimes.process import ProcessRuntime
 from selfhost.shapes.exit import ExitCode
 from selfhost.smoke import runner
 
@@ -25,14 +24,14 @@ class Running(Enum):
     USELESS = "it was ready once and does not answer any more, or does not know our key"
 
 
-def check(run: Run, runtime: ProcessRuntime) -> str:
+def check(run: Run) -> str:
     """Run every smoke check against the engine and keep the result; return the words for the finished step."""
     endpoint = describe_endpoint(run.plan, run.state)
-    instance = runtime.inspect(run.plan.name).instance
+    instance = run.runtime.inspect(run.plan.name).instance
     report = runner.run(
         endpoint,
         key=ensure_key(run.state.key_file),
-        inspector=EngineInspector(runtime, run.plan.name),
+        inspector=EngineInspector(run.runtime, run.plan.name),
         sink=run.work.sink,
     )
     run.report = report

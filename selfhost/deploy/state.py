@@ -54,6 +54,11 @@ class State:
         return self.folder / "key"
 
     @property
+    def env_file(self) -> Path:
+        """The key once more, as `VARIABLE=key`: what a container engine takes."""
+        return self.folder / "engine.env"
+
+    @property
     def bundle(self) -> Path:
         return self.folder / "bundle"
 

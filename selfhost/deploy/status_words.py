@@ -11,6 +11,7 @@ def lines(found: Status) -> list[str]:
         ("address", found.url),
         ("model", " · ".join(part for part in (found.model, found.engine, found.device) if part)),
         ("health", found.health),
+        ("runs in", _where(found)),
         ("checked", found.checked),
         ("memory", format_bytes(found.memory_bytes) if found.memory_bytes is not None else ""),
         ("uptime", format_duration(found.uptime_s) if found.uptime_s is not None else ""),
@@ -19,6 +20,15 @@ def lines(found: Status) -> list[str]:
     ]
     rows.extend(f"  {label:<8} {value}" for label, value in facts if value)
     return rows
+
+
+def _where(found: Status) -> str:
+    """Of a container: whose it is, what its own check says, whether it was started again."""
+    if not found.container:
+        return ""
+    own = f"its own check: {found.container_health}" if found.container_health else ""
+    parts = (f"{found.runtime} container {found.container}", own, found.restarted)
+    return ", ".join(part for part in parts if part)
 
 
 def _tokens(found: Status) -> str:

@@ -2,9 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from selfhost.core.errors import DoesNotFit, InputError
 from selfhost.deploy.fetch import fetch
+from selfhost.deploy.file_sums import files_of
 from selfhost.deploy.fit import ways_of
 from selfhost.deploy.memory import memory_now
 from selfhost.deploy.render import write_bundle
@@ -20,6 +22,7 @@ from selfhost.shapes.host import Known
 from selfhost.shapes.model import Model
 from selfhost.shapes.plan import Plan, Verdict
 from selfhost.shapes.units import format_bytes, format_tokens
+from selfhost.stack.entry import LockedImage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +61,7 @@ def plan(run: Run) -> Outcome:
     """Refuse what does not fit, before anything is fetched for it."""
     if run.plan.verdict is Verdict.DOES_NOT_FIT:
         raise _does_not_fit(run)
+    _held(run)
     memory_now(run)
     if run.plan.verdict is Verdict.TOO_CLOSE:
         memory = run.plan.decision("memory")
@@ -82,8 +86,47 @@ def fetch_all(run: Run) -> Outcome:
         revision=model.revision.value if isinstance(model.revision, Known) else "",
         engine=f"{run.plan.build.distribution}=={run.plan.build.version}",
         versions=run.environment.versions if run.environment else {},
+        **_image(run),
     )
+    _held(run)
     return Outcome(text=text, unchanged=not text)
+
+
+def _held(run: Run) -> None:
+    """Against the lock: before anything is fetched with what is decided, afterwards with what came as well."""
+    if run.locked is None:
+        return
+    from selfhost.deploy.lockfile import lock_of
+    from selfhost.stack.locked import check_locked
+
+    now = lock_of(run.plan, run.gathered.host)
+    if run.environment is not None or run.image is not None:
+        found = LockedImage(
+            reference=str(_image(run).get("image", "")),
+            digest=run.image.digest if run.image is not None else "",
+            platform=run.image.platform if run.image is not None else "",
+        )
+        now = lock_of(
+            run.plan,
+            run.gathered.host,
+            image=found if run.image is not None else None,
+            libraries=run.environment.versions if run.environment is not None and run.image is None else {},
+            files=files_of(Path(run.plan.model.path), kept=run.work.paths.cache / "sums.json", sink=run.work.sink),
+        )
+    for difference in check_locked(run.locked, now, name=run.plan.name):
+        run.tell("plan", "warning", f"not as locked, and may differ: {difference}. {difference.why}")
+
+
+def _image(run: Run) -> dict[str, str]:
+    """What the container is made from, as it was resolved here."""
+    if run.image is None or run.plan.container is None:
+        return {}
+    return {
+        "image": run.plan.container.image,
+        "image_digest": run.image.digest,
+        "image_id": run.image.id,
+        "platform": run.image.platform,
+    }
 
 
 def replan(run: Run, *, port: int, model: Model | None = None) -> None:
@@ -112,7 +155,7 @@ def lint(run: Run) -> Outcome:
 
     if run.bundle is None:
         raise ValueError("lint before render")
-    workload = read(run.bundle.files["serve.sh"], path=str(run.state.bundle / "serve.sh"))
+    workload = run.workload or read(run.bundle.files["serve.sh"], path=str(run.state.bundle / "serve.sh"))
     findings = judge(workload, run.gathered.host)
     errors = [finding for finding in findings if finding.severity is Severity.ERROR]
     for finding in findings:

@@ -10,13 +10,14 @@ from selfhost.core.errors import Busy
 from selfhost.core.files import sweep
 from selfhost.core.lock import Held, hold, me
 from selfhost.core.redact import mask
-from selfhost.core.secret import ensure_key
 from selfhost.core.signals import Terminated
 from selfhost.deploy import apply, smoke
 from selfhost.deploy.gather import Gathered, gather
 from selfhost.deploy.journal import Journal
 from selfhost.deploy.postmortem import died
+from selfhost.deploy.render import write_checked
 from selfhost.deploy.run import Run
+from selfhost.deploy.runtime import of_plan
 from selfhost.deploy.smoke import Running
 from selfhost.deploy.state import Checks, State
 from selfhost.deploy.steps import BEFORE_APPLY, Outcome, Step, replan
@@ -25,11 +26,12 @@ from selfhost.deploy.workplace import Workplace
 from selfhost.plan.command_line import command_line
 from selfhost.plan.digest import digest_of
 from selfhost.runtimes.base import STOP_GRACE_S
-from selfhost.runtimes.process import ProcessRuntime
+from selfhost.runtimes.ports import free_port
 from selfhost.shapes.event import Event
 from selfhost.shapes.event import State as EventState
 from selfhost.shapes.exit import ExitCode
 from selfhost.shapes.service import Service
+from selfhost.stack.entry import Entry
 
 WAIT_FOR_LOCK_S = 3600.0
 INTERRUPT_GRACE_S = 5.0
@@ -49,8 +51,10 @@ class Result:
         return ExitCode(self.checks.exit_code)
 
 
-def up(work: Workplace, service: Service, *, wait_for_lock: bool) -> Result:
-    """Take this machine to a running, checked endpoint for `service`."""
+def up(
+    work: Workplace, service: Service, *, wait_for_lock: bool, overwrite: bool = False, locked: Entry | None = None
+) -> Result:
+    """Take this machine to a running, checked endpoint for `service`; with `locked` only as that entry says."""
     began = time.monotonic()
     gathered = gather(work, service)
     state = State(work.paths, gathered.service.name, say=work.say)
@@ -59,6 +63,7 @@ def up(work: Workplace, service: Service, *, wait_for_lock: bool) -> Result:
         if waited:  # the holder may have changed everything that was looked at
             gathered = gather(work, service)
         run = _begin(work, state, gathered)
+        run.overwrite, run.locked = overwrite, locked
         run.plumbing_s += time.monotonic() - began
         return _steps(run, command=command)
 
@@ -77,6 +82,7 @@ def _begin(work: Workplace, state: State, gathered: Gathered) -> Run:
         gathered=gathered,
         plan=gathered.plan,
         digest=digest_of(gathered.plan),
+        runtime=of_plan(gathered.plan, paths=work.paths, system=work.system),
     )
 
 
@@ -111,11 +117,10 @@ def _locked(
 
 
 def _steps(run: Run, *, command: str) -> Result:
-    runtime = ProcessRuntime(run.work.paths, run.work.system)
     for step in BEFORE_APPLY:
         _do(run, step)
-    ensure_key(run.state.key_file)
-    seen = apply.wanted(run, runtime)
+    apply.keys(run)
+    seen = apply.wanted(run)
     if seen is not None:
         if run.state.plan() is None or run.state.service() is None:  # lost meanwhile; the engine's own are these
             run.state.write_wanted(run.gathered.service, run.plan)
@@ -127,32 +132,46 @@ def _steps(run: Run, *, command: str) -> Result:
         if found is Running.USELESS:
             run.tell("apply", "warning", f"the running engine is started again: {found.value}")
             run.touched = True
-            runtime.stop(run.plan.name, grace_s=STOP_GRACE_S)
+            run.runtime.stop(run.plan.name, grace_s=STOP_GRACE_S)
     try:
-        _start(run, runtime, command=command)
-        _do(run, Step(name="smoke", act=lambda r: Outcome(text=smoke.check(r, runtime)), bound="model"))
+        _start(run, command=command)
+        _do(run, Step(name="smoke", act=lambda r: Outcome(text=smoke.check(r)), bound="model"))
+        result = _judged(run)
+        if result.exit_code is ExitCode.OK:
+            _keep(run)
     except (KeyboardInterrupt, Terminated):
-        _interrupted(run, runtime)
+        _interrupted(run)
         raise
-    return _judged(run, runtime)
+    return result
 
 
-def _start(run: Run, runtime: ProcessRuntime, *, command: str) -> None:
+def _keep(run: Run) -> None:
+    """From a first checked start on, a container is started again by itself, also after a reboot."""
+    policy = write_checked(run)
+    if not policy:
+        return
+    if run.runtime.keep(run.plan.name, policy):
+        run.journal.write("smoke", "kept", digest=run.digest, data={"restart": policy})
+    else:
+        run.tell("smoke", "warning", f"{run.runtime.info.name} does not start it again by itself after a reboot")
+
+
+def _start(run: Run, *, command: str) -> None:
     """Start and wait, in this deployment's turn on the device; a default port that was lost meanwhile moves."""
     with apply.device_turn(run, command=command):
         for _ in range(apply.PORT_TRIES):
             try:
-                if apply.wanted(run, runtime) is None:
-                    _do(run, Step(name="apply", act=lambda r: Outcome(text=apply.apply(r, runtime))))
+                if apply.wanted(run) is None:
+                    _do(run, Step(name="apply", act=lambda r: Outcome(text=apply.apply(r))))
                 else:
                     run.tell("apply", "unchanged", "")
-                _do(run, Step(name="wait", act=lambda r: Outcome(text=wait(r, runtime)), bound="model"))
+                _do(run, Step(name="wait", act=lambda r: Outcome(text=wait(r)), bound="model"))
             except apply.PortLost:
                 if run.touched:
-                    runtime.stop(run.plan.name, grace_s=INTERRUPT_GRACE_S)
+                    run.runtime.stop(run.plan.name, grace_s=INTERRUPT_GRACE_S)
                 if run.plan.port_explicit:
                     raise
-                _move(run, runtime.free_port(run.plan.port + 1))
+                _move(run, free_port(run.plan.port + 1))
             else:
                 run.ready = True
                 return
@@ -168,11 +187,11 @@ def _move(run: Run, port: int) -> None:
             _do(run, step)
 
 
-def _judged(run: Run, runtime: ProcessRuntime) -> Result:
+def _judged(run: Run) -> Result:
     """The result of a smoke that ended; an engine that did not survive it is a failed deployment."""
-    seen = runtime.inspect(run.plan.name)
+    seen = run.runtime.inspect(run.plan.name)
     if not seen.alive:
-        raise died(run, runtime, seen, stage="serving", after_s=time.time() - (seen.started_at or time.time()))
+        raise died(run, seen, stage="serving", after_s=time.time() - (seen.started_at or time.time()))
     checks = run.state.checks()
     if checks is None:
         raise ValueError("smoke left no result")
@@ -212,16 +231,16 @@ def _state_of(run: Run, step: Step) -> EventState:
     return "failed" if failed else "done"
 
 
-def _interrupted(run: Run, runtime: ProcessRuntime) -> None:
+def _interrupted(run: Run) -> None:
     """Leave a running deployment or nothing, and say which. A second Ctrl-C must not cut this short: it is bounded."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     name = run.plan.name
     if run.ready:
         run.tell("smoke", "warning", f"{name} is running and was not checked to the end")
     elif run.touched:
-        runtime.stop(name, grace_s=INTERRUPT_GRACE_S)
+        run.runtime.stop(name, grace_s=INTERRUPT_GRACE_S)
         run.tell("wait", "warning", "the engine was ended, nothing is running; the same command continues")
-    elif runtime.inspect(name).alive:
+    elif run.runtime.inspect(name).alive:
         run.tell("apply", "warning", f"nothing was changed; the engine of {name} that ran before goes on")
     else:
         run.tell("apply", "warning", "nothing is running; the same command continues")

@@ -6,9 +6,7 @@ from dataclasses import dataclass, field
 from selfhost.deploy.apply import lost
 from selfhost.deploy.postmortem import died, silent
 from selfhost.deploy.run import Run
-from selfhost.deploy.tail import Tail
 from selfhost.engines.phases import PhaseFollower
-from selfhost.runtimes.process import ProcessRuntime
 from selfhost.shapes.event import Event
 from selfhost.shapes.units import format_duration
 
@@ -50,7 +48,7 @@ class Phases:
         return " · ".join(f"{phase} {format_duration(spent)}" for phase, spent in long.items())
 
 
-def wait(run: Run, runtime: ProcessRuntime) -> str:
+def wait(run: Run) -> str:
     """Block until the engine answers `/health`; return the words for the finished step.
 
     Raises DeployFailed with the root cause as soon as the engine is gone or after a long silence, PortLost when
@@ -60,9 +58,9 @@ def wait(run: Run, runtime: ProcessRuntime) -> str:
 
     name = run.plan.name
     began = last_word = time.monotonic()
-    tail = Tail(runtime.logs(name))
+    tail = run.runtime.log(name)
     phases = Phases(began=began, follower=PhaseFollower(run.plan.build.engine))
-    with Client(f"http://{run.plan.address}:{run.plan.port}", timeout_s=1.0) as client:
+    with Client(f"http://{run.plan.address}:{run.plan.port}", timeout_s=_health_s(run)) as client:
         next_try = began
         while True:
             now = time.monotonic()
@@ -71,26 +69,31 @@ def wait(run: Run, runtime: ProcessRuntime) -> str:
                 last_word = now
                 words, done, total = phases.feed(added, now)
                 _show(run, words, began, done=done, total=total)
-            seen = runtime.inspect(name)
+            seen = run.runtime.inspect(name)
             if not seen.alive:
                 phases.feed(tail.more(), now)
                 phases.follower.finish()
-                raise died(run, runtime, seen, stage=phases.follower.current, after_s=now - began)
+                raise died(run, seen, stage=phases.follower.current, after_s=now - began)
             if now >= next_try:
                 if client.get("/health").status == 200:
-                    _refuse_foreign(run, runtime)
+                    _refuse_foreign(run)
                     return phases.summary(now)
                 next_try = now + (0.5 if phases.follower.current in ("server", "ready") else 1.0)
                 _show(run, phases.follower.current, began)
             if now - last_word > SILENCE_S:
-                raise silent(run, runtime, stage=phases.follower.current, after_s=now - last_word)
+                raise silent(run, stage=phases.follower.current, after_s=now - last_word)
             time.sleep(POLL_S)
 
 
-def _refuse_foreign(run: Run, runtime: ProcessRuntime) -> None:
+def _health_s(run: Run) -> float:
+    """SGLang generates a token for /health and never answers within a second (http_server.py, health_generate)."""
+    return 5.0 if run.plan.build.engine == "sglang" else 1.0
+
+
+def _refuse_foreign(run: Run) -> None:
     """Who answers must be our engine: another server may have taken the port while ours was loading."""
-    holder = runtime.port_holder(run.plan.port)
-    if holder is not None and holder.pid and holder.pid not in {one.pid for one in runtime.processes(run.plan.name)}:
+    holder = run.runtime.port_holder(run.plan.name, run.plan.port)
+    if holder is not None and holder.pid:
         raise lost(run, holder)
 
 

@@ -32,6 +32,7 @@ def naming(service: Service) -> Iterator[None]:
         raise
 
 
-def look_at(path: object) -> str:
-    """The command that shows a file, ready to paste."""
-    return f"less {shlex.quote(str(path))}"
+def look_at(where: object) -> str:
+    """The command that shows a file, ready to paste; a command is one already."""
+    text = str(where)
+    return text if " " in text and not text.startswith("/") else f"less {shlex.quote(text)}"

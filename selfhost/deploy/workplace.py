@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from selfhost.core.paths import Paths
-from selfhost.core.system import LocalSystem
+from selfhost.core.system import LocalSystem, System
 from selfhost.shapes.event import Sink
 from selfhost.shapes.finding import Finding
 
@@ -21,3 +21,5 @@ class Workplace:
     interactive: bool
     """Somebody is there to be asked."""
     say: Callable[[Finding], None]
+    eyes: System | None = None
+    """Through which the machine is looked at; None for `system` itself."""

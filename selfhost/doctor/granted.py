@@ -1,11 +1,15 @@
 """What a container was granted, beside what the process inside can use. Pure: from its inspect object and two hosts."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from selfhost.shapes.finding import Finding, Place, RunOn, Severity
 from selfhost.shapes.host import Accelerator, DeviceNode, Host, Known, Vendor
+from selfhost.shapes.workload import DeviceRequest, Workload
+from selfhost.visibility.files import NO_FILES
+from selfhost.visibility.readers.inspect import read
 
 _GRANTING: Final = {"NVIDIA_VISIBLE_DEVICES": Vendor.NVIDIA, "AMD_VISIBLE_DEVICES": Vendor.AMD}
 _MASKS: Final = {
@@ -47,41 +51,20 @@ class Comparison:
         ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Grant:
-    """What the engine was told to hand in."""
-
-    name: str
-    privileged: bool
-    nodes: tuple[str, ...]
-    requests: tuple[Mapping[str, Any], ...]
-    runtime: str
-    env: Mapping[str, str]
-
-    @classmethod
-    def of(cls, inspect: Mapping[str, Any]) -> "Grant":
-        """Out of a `docker inspect` or `podman inspect` object; what it leaves out was not given."""
-        host = inspect.get("HostConfig") or {}
-        env = (inspect.get("Config") or {}).get("Env") or ()
-        devices = host.get("Devices") or ()
-        return cls(
-            name=str(inspect.get("Name", "")).lstrip("/"),
-            privileged=bool(host.get("Privileged")),
-            nodes=tuple(str(one.get("PathOnHost") or one.get("PathInContainer") or "") for one in devices),
-            requests=tuple(host.get("DeviceRequests") or ()),
-            runtime=str(host.get("Runtime") or inspect.get("OCIRuntime") or ""),
-            env=dict(str(line).split("=", 1) for line in env if "=" in str(line)),
-        )
+def container_of(inspect: Mapping[str, Any]) -> Workload:
+    """Out of a `docker inspect` or `podman inspect` object; what it leaves out was not given."""
+    found = read(json.dumps(inspect), path="", files=NO_FILES)
+    return found[0] if found else Workload(name=str(inspect.get("Name", "")).lstrip("/"), argv=())
 
 
 def compare(inspect: Mapping[str, Any], outside: Host, inside: Host) -> Comparison:
     """A row for each card of the machine, and a finding for each gap between what was granted and what works."""
-    grant = Grant.of(inspect)
+    container = container_of(inspect)
     rows: list[Row] = []
     findings: list[Finding] = []
     for card in outside.accelerators:
-        by = granted_by(grant, card)
-        seen = _same(card, inside.accelerators)
+        by = granted_by(container, card)
+        seen = same_card(card, inside.accelerators)
         rows.append(
             Row(
                 card=str(card.index),
@@ -92,25 +75,27 @@ def compare(inspect: Mapping[str, Any], outside: Host, inside: Host) -> Comparis
             )
         )
         if by:
-            findings.extend(_gaps(grant, card, seen))
+            findings.extend(_gaps(container, card, seen))
     findings.extend(_masked(inside))
     return Comparison(rows=tuple(rows), findings=tuple({(one.id, one.title): one for one in findings}.values()))
 
 
-def granted_by(grant: Grant, card: Accelerator) -> str:
+def granted_by(container: Workload, card: Accelerator) -> str:
     """The words of the grant that let this card in; empty for none."""
-    if grant.privileged:
+    if container.privileged:
         return "privileged"
-    for request in grant.requests:
-        if _requested(request, card):
-            return "a CDI device" if request.get("Driver") == "cdi" else "--gpus"
+    kind = f"{card.vendor.value}.com/gpu"
+    if any(name.kind == kind and _named(name.name, card) for name in container.cdi):
+        return "a CDI device"
+    if any(_requested(request, card) for request in container.requests):
+        return "--gpus"
     for name, vendor in _GRANTING.items():
-        value = grant.env.get(name)
+        value = container.env.get(name)
         # Docker reads the variable only through the vendor's runtime.
-        if vendor is card.vendor and value is not None and grant.runtime == vendor.value and _named(value, card):
+        if vendor is card.vendor and value is not None and container.runtime == vendor.value and _named(value, card):
             return f"{name}={value}"
     own = [node.path for node in card.nodes if node.path not in _shared(card)]
-    return "--device" if any(_covers(given, path) for given in grant.nodes for path in own) else ""
+    return "--device" if any(_covers(given.source, path) for given in container.devices for path in own) else ""
 
 
 def _shared(card: Accelerator) -> tuple[str, ...]:
@@ -126,16 +111,12 @@ def _covers(given: str, path: str) -> bool:
     return path == given or path.startswith(given.rstrip("/") + "/")
 
 
-def _requested(request: Mapping[str, Any], card: Accelerator) -> bool:
-    ids = [str(one) for one in request.get("DeviceIDs") or ()]
-    if request.get("Driver") == "cdi":
-        kind = f"{card.vendor.value}.com/gpu="
-        return any(one.startswith(kind) and _named(one.removeprefix(kind), card) for one in ids)
-    if card.vendor is not Vendor.NVIDIA:
+def _requested(request: DeviceRequest, card: Accelerator) -> bool:
+    if request.driver == "cdi" or card.vendor is not Vendor.NVIDIA:
         return False
-    if ids:
-        return any(_named(one, card) for one in ids)
-    count = int(request.get("Count") or 0)
+    if request.ids:
+        return any(_named(one, card) for one in request.ids)
+    count = request.count or 0
     return count < 0 or count > _number(card)
 
 
@@ -151,7 +132,8 @@ def _named(value: str, card: Accelerator) -> bool:
     return "all" in words or str(_number(card)) in words or bool(card.uuid and card.uuid in words)
 
 
-def _same(card: Accelerator, others: Sequence[Accelerator]) -> Accelerator | None:
+def same_card(card: Accelerator, others: Sequence[Accelerator]) -> Accelerator | None:
+    """The card as another place shows it: by uuid, else by its address on the bus."""
     for one in others:
         if one.vendor is card.vendor and ((card.uuid and one.uuid == card.uuid) or (card.pci and one.pci == card.pci)):
             return one
@@ -173,15 +155,15 @@ def _usable(seen: Accelerator | None) -> str:
     return f"unknown: {seen.usable.reason}"
 
 
-def _gaps(grant: Grant, card: Accelerator, seen: Accelerator | None) -> Iterator[Finding]:
+def _gaps(container: Workload, card: Accelerator, seen: Accelerator | None) -> Iterator[Finding]:
     refused = [node for node in seen.nodes if node.opened != "ok"] if seen else []
     for node in refused[:1]:
-        yield _gap(grant, card, node)
+        yield _gap(container, card, node)
     if seen and not refused and isinstance(seen.usable, Known) and not seen.usable.value:
         yield _finding(
             "HX308",
             f"{card.name} was granted and opens inside, but does not answer",
-            grant,
+            container,
             evidence=seen.usable.how,
             why="Layer: container. Nodes alone are not enough: the driver's libraries have to come in with them.",
             fix="start the container again by the vendor's runtime or CDI, which bring the libraries:\n"
@@ -189,14 +171,14 @@ def _gaps(grant: Grant, card: Accelerator, seen: Accelerator | None) -> Iterator
         )
 
 
-def _gap(grant: Grant, card: Accelerator, node: DeviceNode) -> Finding:
+def _gap(container: Workload, card: Accelerator, node: DeviceNode) -> Finding:
     """By what opening said: lost again, by mode, or never there."""
     evidence = f"{node.path}: {node.opened}"
     if node.opened == "EPERM":
         return _finding(
             "HX305",
             f"{card.name} was granted and is refused again inside",
-            grant,
+            container,
             evidence=evidence,
             why="Layer: device cgroup. The node is there and its rule is gone: `systemctl daemon-reload` or an "
             "update of the container makes systemd write the rules that it knows; those of NVIDIA's hook are not among "
@@ -207,7 +189,7 @@ def _gap(grant: Grant, card: Accelerator, node: DeviceNode) -> Finding:
         return _finding(
             "HX306",
             f"{card.name} was granted, and its group was not",
-            grant,
+            container,
             evidence=f"{evidence}, mode {node.mode:04o}, group {node.gid}",
             why="Layer: file mode. The process inside is not in the group with this number; a name means another "
             "number inside.",
@@ -216,7 +198,7 @@ def _gap(grant: Grant, card: Accelerator, node: DeviceNode) -> Finding:
     return _finding(
         "HX307",
         f"{card.name} was granted without {node.path}",
-        grant,
+        container,
         evidence=evidence,
         why="Layer: container. This node is needed to compute"
         + (", and CUDA then fails with error 999." if node.path == _UVM else "."),
@@ -245,12 +227,12 @@ def _masked(inside: Host) -> Iterator[Finding]:
                 )
 
 
-def _finding(id: str, title: str, grant: Grant, *, evidence: str, why: str, fix: str) -> Finding:
+def _finding(id: str, title: str, container: Workload, *, evidence: str, why: str, fix: str) -> Finding:
     return Finding(
         id=id,
         severity=Severity.ERROR,
         title=title,
-        place=Place(object=f"container {grant.name}".strip()),
+        place=Place(object=f"container {container.name}".strip()),
         evidence=evidence,
         why=why,
         fix=(fix,),

@@ -43,6 +43,10 @@ class Launch:
     """Further flags that belong to the precision, as words: `--linear-backend triton`."""
     version: str = ""
     """Of the engine, `0.33.0`; empty for the newest that is known."""
+    media_domains: tuple[str, ...] = ()
+    """Servers that media may be fetched from; empty leaves it to the engine, which asks any."""
+    in_image: bool = False
+    """For the entrypoint of the engine's own image instead of `python -m MODULE`."""
 
     @property
     def cut(self) -> Parallel:

@@ -89,6 +89,7 @@ def _planned(launch: Launch) -> Planned:
         *_parallel(launch),
         *_reasoning_and_tools(launch),
         *((("--trust-remote-code",),) if launch.trust_remote_code else ()),
+        *((("--allowed-media-domains", *launch.media_domains),) if launch.media_domains else ()),
         ("--enable-metrics",),  # off by default, and then /metrics answers 404
         # Health is asked every second while the engine starts; those lines would bury the others.
         ("--uvicorn-access-log-exclude-prefixes", "/health", "/metrics"),

@@ -28,7 +28,7 @@ _SIZES = ("--tensor-parallel-size", "--pipeline-parallel-size", "--data-parallel
 
 
 def argv(launch: Launch) -> tuple[str, ...]:
-    """Arguments behind `python -m vllm.entrypoints.openai.api_server`. Raises InputError."""
+    """Arguments behind `python -m vllm.entrypoints.openai.api_server`, or `vllm serve`. Raises InputError."""
     given = _given(launch)
     return beside(_planned(launch), given, replaced=_replaced(given))
 
@@ -83,10 +83,11 @@ def count(text: str) -> int | None:
 
 
 def _planned(launch: Launch) -> Planned:
+    # A path, never a hub id: the weights were checked there. `vllm serve` wants it first, and will no longer take
+    # `--model` (vLLM 0.33.0, utils/argparse_utils.py).
+    where: Planned = [("--host", launch.address), ("--port", str(launch.port))]  # its default is every interface
     return [
-        ("--host", launch.address),  # vLLM's default is every interface
-        ("--port", str(launch.port)),
-        ("--model", launch.model_path),  # a path, never a hub id: the weights were checked there
+        *([(launch.model_path,), *where] if launch.in_image else [*where, ("--model", launch.model_path)]),
         ("--served-model-name", launch.served_name),  # the default would publish that path
         ("--max-model-len", str(launch.context)),  # always a number: `auto` would decide after the plan
         ("--max-num-seqs", str(launch.concurrency)),  # the default (128 on the CPU, 256 or 1024) costs memory unplanned
@@ -95,6 +96,7 @@ def _planned(launch: Launch) -> Planned:
         *_parallel(launch),
         *_reasoning_and_tools(launch),
         *((("--trust-remote-code",),) if launch.trust_remote_code else ()),
+        *((("--allowed-media-domains", *launch.media_domains),) if launch.media_domains else ()),
         # /docs and /openapi.json answer without a key (vLLM 0.33.0, entrypoints/serve/middleware/authenticate.py).
         ("--disable-fastapi-docs",),
         # Health is asked every second while the engine starts; those lines would bury the others.

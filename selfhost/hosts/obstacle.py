@@ -251,6 +251,8 @@ def _refused(case: Case) -> Obstacle:
     fix: tuple[str, ...]
     if by_mode and not case.layer:
         fix = (f"join the group with number {node.gid} and log in again:\n{join_group(node)}",)
+        if card.vendor is Vendor.AMD:
+            fix = (*fix, "or let a role do it:\nselfhost prepare --only amd_access")
     elif by_mode:
         fix = BY_NUMBER.get(case.layer, by_number_elsewhere)(node)
     elif case.layer:

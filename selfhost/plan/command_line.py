@@ -1,5 +1,6 @@
 """The user's own words as another command: the same model and options, with only the proposed ones changed."""
 
+import re
 import shlex
 from collections.abc import Collection, Iterator, Mapping
 from types import MappingProxyType
@@ -8,6 +9,7 @@ from selfhost.engines.flags import Vocabulary, read
 from selfhost.shapes.service import Service
 
 _NOTHING: Mapping[str, str | None] = MappingProxyType({})
+_IN_FILE = re.compile(r"(?!--)(?P<file>.+):\d+ ")
 _OF_THE_PLACE = ("name", "device", "port", "concurrency", "engine")
 """Options that say where and how much is served; the others are about one model."""
 _SAME = {
@@ -29,18 +31,32 @@ def command_line(
     `change` maps fields of the service to new values, None to leave the option out. With another `model` only the
     options that are not about the former one stay, and those in `keep`.
     """
-    kept = [] if model else list(service.engine_args)
+    file = _file(service)
+    kept = [] if model or file else list(service.engine_args)
     stays = {*_OF_THE_PLACE, *keep}
     options = {field: said for field, said in _said(service) if not model or field in stays}
     for field, value in change.items():
         options[field] = [] if value is None else [f"--{field.replace('_', '-')}", value]
         kept = _without(kept, _SAME.get(field, ()))
-    words = [verb, model or _model(service), *(word for said in options.values() for word in said)]
-    words += ["--trust-remote-code"] if service.trust_remote_code and not model else []
-    words += ["--allow-pickle"] if service.allow_pickle and not model else []
+    words = [verb, *_subject(service, model, file), *(word for said in options.values() for word in said)]
+    words += ["--trust-remote-code"] if service.trust_remote_code and not (model or file) else []
+    words += ["--allow-pickle"] if service.allow_pickle and not (model or file) else []
     words += more
     words += ["--", *kept] if kept else []
     return " ".join(["selfhost", *(shlex.quote(word) for word in words if word)])
+
+
+def _subject(service: Service, model: str, file: str) -> list[str]:
+    """Another model, one service of a file, or the model that was named."""
+    if model or not file:
+        return [model or _model(service)]
+    return [service.name, "--file", file]
+
+
+def _file(service: Service) -> str:
+    """The selfhost.yaml that the service stands in, by where its name came from."""
+    match = _IN_FILE.match(service.origins.get("name", ""))
+    return match["file"] if match else ""
 
 
 def _model(service: Service) -> str:

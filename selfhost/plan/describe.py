@@ -3,7 +3,7 @@
 import textwrap
 from collections.abc import Sequence
 
-from selfhost.plan.engine import CONTAINER
+from selfhost.plan.engine import PROCESS
 from selfhost.plan.origin import SELFHOST
 from selfhost.shapes.exit import ExitCode
 from selfhost.shapes.plan import Decision, EnforcedBy, MemoryPlan, Plan, Verdict
@@ -17,6 +17,7 @@ _ALWAYS = (
     "FP8",
     "KV cache",
     "devices",
+    "devices enter by",
     "context",
     "concurrency",
     "reasoning",
@@ -49,8 +50,10 @@ def closing(plan: Plan) -> str:
 
 
 def _shown(decision: Decision, plan: Plan) -> bool:
-    if decision.field == "image" and plan.runtime != CONTAINER:  # it is what a container would be made of
+    if decision.field == "image" and plan.runtime == PROCESS:  # it is what a container would be made of
         return False
+    if decision.field == "runtime" and plan.runtime == PROCESS:
+        return decision.by != SELFHOST
     if decision.field == "parallelism" and decision.value != "none":
         return True
     return decision.field in _ALWAYS or decision.by != SELFHOST

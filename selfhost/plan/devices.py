@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from selfhost.hosts.placement import on_cards, stable_id
 from selfhost.hosts.plannable import plannable
 from selfhost.plan.origin import SELFHOST, by
-from selfhost.shapes.host import Accelerator, Fact, Host, Known, Unknown
+from selfhost.shapes.host import Accelerator, Fact, Host, Known, Partitioning, Unknown
 from selfhost.shapes.plan import Decision, Evidence
 from selfhost.shapes.service import Service
 from selfhost.shapes.units import format_bytes
@@ -37,7 +37,7 @@ class Devices:
 
 def choose_devices(*, host: Host, service: Service, count: int | None = None) -> Devices:
     """The device to begin with: one card, or as many as were asked for. Raises what hosts/plannable raises."""
-    found = plannable(host, service.device, count=count)
+    found = plannable(_without_physical(host, service), service.device, count=count)
     placed = found.placement
     return Devices(
         cards=placed.accelerators,
@@ -47,6 +47,23 @@ def choose_devices(*, host: Host, service: Service, count: int | None = None) ->
         candidates=found.candidates,
         cpu_arch="" if placed.accelerators or "amx_bf16" not in host.cpu.features else "amx",
     )
+
+
+def _without_physical(host: Host, service: Service) -> Host:
+    """Of a card that is cut into virtual functions the physical one is for the machine; who names it gets it."""
+    if service.device not in (None, "auto"):
+        return host
+    cut = {_slot(card) for card in host.accelerators if card.partitioning is Partitioning.SRIOV_VF}
+    kept = tuple(
+        card
+        for card in host.accelerators
+        if card.partitioning is Partitioning.SRIOV_VF or not card.pci or _slot(card) not in cut
+    )
+    return replace(host, accelerators=kept)
+
+
+def _slot(card: Accelerator) -> str:
+    return card.pci.rpartition(".")[0]
 
 
 def device_decision(devices: Devices, *, host: Host, service: Service) -> Decision:

@@ -2,9 +2,12 @@
 
 import hashlib
 import json
+from dataclasses import asdict
 
 from selfhost.shapes.host import Known
-from selfhost.shapes.plan import Plan
+from selfhost.shapes.plan import ContainerPlan, Plan
+
+_WORDS = ("reasons", "restart", "restart_checked")
 
 
 def digest_of(plan: Plan) -> str:
@@ -24,6 +27,12 @@ def digest_of(plan: Plan) -> str:
         "device": plan.device,
         "argv": list(plan.argv),
         "env": plan.env,
+        **({"container": _runs(plan.container)} if plan.container is not None else {}),
     }
     canonical = json.dumps(runs, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def _runs(container: ContainerPlan) -> dict[str, object]:
+    """Whether it restarts changes nothing about what runs."""
+    return {key: value for key, value in asdict(container).items() if key not in _WORDS}

@@ -9,13 +9,15 @@ from selfhost.engines.images import image_of
 from selfhost.engines.names import shown
 from selfhost.hosts.placement import old_driver
 from selfhost.hosts.slices import is_slice
+from selfhost.plan.container.choose import CONTAINER, CONTAINER_ENGINES, PROCESS, choose_runtime
+from selfhost.plan.container.image import Reference, reference_of
 from selfhost.plan.devices import Devices
-from selfhost.plan.engine_words import container_decision, engine_decision, environment_decision, image_decision
+from selfhost.plan.engine_words import engine_decision, environment_decision, image_decision
 from selfhost.shapes.host import Host, Known
 from selfhost.shapes.plan import Decision, EngineBuild, Image, Plan
 from selfhost.shapes.service import Service
 
-PROCESS, CONTAINER = "process", "container"
+__all__ = ["CONTAINER", "PROCESS"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,12 +37,13 @@ class Card:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineChoice:
-    """What is started; `runtime` is `process`, or `container` where nothing else serves on this device."""
+    """What is started. `runtime` as in Plan; `reference` is the image to pull, None for a process."""
 
     build: EngineBuild
     image: Image | None
     runtime: str
     decisions: tuple[Decision, ...]
+    reference: Reference | None = None
 
 
 def choose_engine(*, host: Host, devices: Devices, service: Service) -> EngineChoice:
@@ -79,15 +82,17 @@ def chosen(build: EngineBuild, *, host: Host, devices: Devices, service: Service
             gguf=card.gguf,
         )
     ]
-    if why:
-        decisions.append(
-            container_decision(build, why=why, by_card=build.backend != "cuda" or why != build.why_no_process)
-        )
-    else:
+    runtime = choose_runtime(host=host, devices=devices, build=build, image=image, service=service, why_no_process=why)
+    decisions.append(runtime.decision)
+    if runtime.name == PROCESS:
         decisions.append(environment_decision(build))
-    if image is not None and devices.cards:
+    reference = None
+    if runtime.name in CONTAINER_ENGINES:
+        reference = reference_of(image, build=build, service=service, architecture=host.cpu.architecture)
+        decisions.append(reference.decision)
+    elif image is not None and devices.cards:
         decisions.append(image_decision(image))
-    return EngineChoice(build=build, image=image, runtime=CONTAINER if why else PROCESS, decisions=tuple(decisions))
+    return EngineChoice(build=build, image=image, runtime=runtime.name, decisions=tuple(decisions), reference=reference)
 
 
 def card_of(backend: str, arch: str) -> Card:
@@ -109,9 +114,10 @@ def only_in_a_container(plan: Plan) -> EnvironmentMissing:
     reason = next((decision.reason for decision in plan.decisions if decision.field == "runtime"), "")
     return EnvironmentMissing(
         f"{shown(plan.build.engine)} {plan.build.version} on {plan.device_name} runs in a container only",
-        why=f"{reason[:1].upper()}{reason[1:]}. This version of selfhost starts processes.",
+        why=f"{reason[:1].upper()}{reason[1:]}.",
         fix=(
-            "take another engine or version that runs as a process:\nselfhost plan MODEL --explain",
+            "let Docker be set up, then start it again:\nselfhost prepare --only docker",
+            "or take another engine or version that runs as a process:\nselfhost plan MODEL --explain",
             "or run on the CPU:\nselfhost up MODEL --device cpu",
         ),
         evidence=plan.image.reference if plan.image is not None else "",

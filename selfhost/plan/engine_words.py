@@ -77,19 +77,6 @@ def environment_decision(build: EngineBuild) -> Decision:
     )
 
 
-def container_decision(build: EngineBuild, *, why: str, by_card: bool) -> Decision:
-    """`by_card`: any engine would be; else it is this build that comes as an image only."""
-    name = f"{shown(build.engine)} {build.version}"
-    what = "only containers are supported on this card" if by_card else f"{name} is served from its image only"
-    return Decision(
-        field="runtime",
-        value="container",
-        reason=f"{what}: {why}",
-        source=build.source,
-        evidence=Evidence.READ_IN_CODE,
-    )
-
-
 def image_decision(image: Image) -> Decision:
     """The image, with its tag only where one was read."""
     command = f"; it starts no server by itself: `{' '.join(image.command)}`" if image.command else ""

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 from selfhost.core.errors import InputError
 from selfhost.core.redact import is_secret, mask
@@ -13,6 +14,7 @@ from selfhost.plan.passed_numbers import refuse_numbers
 from selfhost.shapes.plan import Decision, Evidence, ReasoningPlan
 from selfhost.shapes.service import ReasoningMode
 
+_NOTHING: Mapping[str, str] = MappingProxyType({})
 _FLAG = re.compile(r"--?[A-Za-z][\w.-]*")
 _SEEN = "Every user of this machine can read a command line, and it would be kept in the deployment's files."
 _BEHAVIOUR = (
@@ -58,14 +60,18 @@ class PassedOn:
     moving: tuple[str, ...] = ()
     """Names of those that change how much memory the engine takes."""
     engine: str = "vllm"
+    words: tuple[str, ...] = ()
+    """All of it, as the engine gets it."""
+    asked: Mapping[str, str] = field(default_factory=dict)
+    """Flags that an option of selfhost stands for, with that option as written."""
 
     @classmethod
-    def of(cls, engine_name: str, extra: tuple[str, ...]) -> "PassedOn":
+    def of(cls, engine_name: str, extra: tuple[str, ...], *, asked: Mapping[str, str] = _NOTHING) -> "PassedOn":
         """Read `extra` as the engine does. Raises InputError for what contradicts an allocation, and for secrets."""
         module = engine(engine_name)
         flags = module.overridden(extra)
         _refuse_secrets(extra)
-        made = cls(flags=flags, moving=module.moves_memory(extra), engine=engine_name)
+        made = cls(flags=flags, moving=module.moves_memory(extra), engine=engine_name, words=extra, asked=asked)
         refuse_numbers(made.text, made.count)
         return made
 
@@ -93,7 +99,7 @@ class PassedOn:
 
     def by(self, name: str) -> str:
         own = name if name in self.flags else self.own(name)
-        return f"-- {_written(own, self.flags[own])}"
+        return self.asked.get(own) or f"-- {_written(own, self.flags[own])}"
 
     @property
     def uncounted(self) -> tuple[str, ...]:
@@ -127,6 +133,7 @@ class PassedOn:
                 by=self.by(name),
             )
             for name, value in self.flags.items()
+            if name not in self.asked
         )
 
     def _reason(self, name: str) -> str:

@@ -12,7 +12,9 @@ SCHEMA = "selfhost.plan/1"
 
 
 def command_of(plan: Plan) -> tuple[str, ...]:
-    """The whole command; `python` is that of the managed environment."""
+    """The whole command, in a container that behind its entrypoint; `python` is that of the managed environment."""
+    if plan.container is not None:
+        return (*(plan.image.command if plan.image is not None else ()), *plan.argv)
     return ("python", "-m", plan.build.module, *plan.argv)
 
 
@@ -33,6 +35,8 @@ def to_json(plan: Plan) -> dict[str, object]:
             "demonstration": plan.model.demonstration,
         },
         "engine": {"name": plan.build.engine, "version": plan.build.version, "backend": plan.build.backend},
+        "runtime": plan.runtime,
+        "image": plan.container.image if plan.container is not None else None,
         "device": plan.device,
         "endpoint": plan.base_url,
         "context": plan.context,

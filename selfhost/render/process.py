@@ -9,6 +9,7 @@ from selfhost.plan.digest import digest_of
 from selfhost.plan.workload import workload_of
 from selfhost.render.templates import environment
 from selfhost.shapes.bundle import Bundle
+from selfhost.shapes.place import Place
 from selfhost.shapes.plan import Plan
 
 SCRIPT = "serve.sh"
@@ -22,7 +23,7 @@ def render(plan: Plan, *, python: str, key_file: str, log_hint: str = "", folder
     `python` is the absolute path of the engine's interpreter.
     `folder` is where they will lie; without it there is no unit, since a unit needs absolute paths.
     """
-    workload = workload_of(plan, python=python)
+    workload = workload_of(plan, Place(python=python))
     question = {
         "model": plan.model.served_name,
         "messages": [{"role": "user", "content": "What is the capital of France?"}],

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from selfhost.core.resources import resource
 from selfhost.render import escape
 from selfhost.render.escape import Escaped
+from selfhost.render.lines import shell_line, unit_line, yaml_line
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -17,6 +18,13 @@ _FILTERS = {
     "comment": escape.comment,
     "systemd": escape.systemd,
     "systemd_text": escape.systemd_text,
+    "systemd_value": escape.systemd_value,
+    "systemd_word": escape.systemd_word,
+    "yaml": escape.yaml,
+    "compose": escape.compose,
+    "yaml_line": yaml_line,
+    "unit_line": unit_line,
+    "shell_line": shell_line,
 }
 
 

@@ -3,11 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from pathlib import Path
 from typing import Protocol
 
+from selfhost.core.errors import Busy
 from selfhost.core.processes import ProcessRef
+from selfhost.runtimes.ports import Holder
+from selfhost.shapes.event import Sink
 from selfhost.shapes.finding import Finding
+from selfhost.shapes.workload import Workload
 
 LOG_LIMIT_BYTES = 64 * 1024**2
 LOG_KEEP = 3
@@ -26,16 +29,24 @@ class RuntimeInfo:
     survives_reboot: bool
     sees_processes: bool
     """Its engines are processes of this machine that can be looked at."""
+    containers: bool = False
+    """It runs images, and `start` wants a `Launchable.workload`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Launchable:
-    """One engine to start: `python -m module argv…`. No field holds a secret; `key_file` names where the key lies."""
+    """One engine to start: `python -m module argv…`, or the container `workload`.
+
+    No field holds a secret; `key_file` and the workload's `env_files` name where the key lies.
+    """
 
     name: str
-    python: str
-    module: str
-    argv: tuple[str, ...]
+    python: str = ""
+    module: str = ""
+    argv: tuple[str, ...] = ()
+    workload: Workload | None = None
+    """As it was read back from the written files, the user's overrides included."""
+    workload_digest: str = ""
     env: Mapping[str, str] = field(default_factory=dict)
     """Added to what is left of the user's environment (runtimes.environment)."""
     key_variable: str = ""
@@ -82,6 +93,16 @@ class Seen:
     leftovers: tuple[ProcessRef, ...] = ()
     """Processes of an engine that is gone itself."""
     findings: tuple[Finding, ...] = ()
+    workload_digest: str = ""
+    """Of the container's Launchable."""
+    container: str = ""
+    """Its id, short."""
+    image: str = ""
+    """Id of the image that it was made from."""
+    restarts: int = 0
+    """Automatic restarts since it was started by hand."""
+    health: str = ""
+    """By the container engine's own check: `starting`, `healthy`, `unhealthy`; empty without one."""
 
     @property
     def alive(self) -> bool:
@@ -98,6 +119,34 @@ class StopReceipt:
     listener_free: bool
     """Nothing listens on the engine's port any more (true as well when it had none)."""
     leftovers: tuple[ProcessRef, ...] = ()
+    removed: tuple[str, ...] = ()
+    """Other things that are gone, in words: `container selfhost-qwen3-4b`, `network selfhost-qwen3-4b`."""
+
+
+class PortTaken(Busy):
+    """The container engine could not publish the port: somebody else has it."""
+
+
+class Log(Protocol):
+    """The engine's own output, wherever the runtime keeps it."""
+
+    @property
+    def where(self) -> str:
+        """For a person: a path, or the command that shows it."""
+        ...
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is one at all."""
+        ...
+
+    def more(self) -> str:
+        """What was added since the last call; the first one gives everything of the present start."""
+        ...
+
+    def last(self, lines: int | None) -> str:
+        """The last lines, or all that is kept."""
+        ...
 
 
 class Runtime(Protocol):
@@ -112,10 +161,56 @@ class Runtime(Protocol):
 
     def inspect(self, name: str) -> Seen: ...
 
-    def logs(self, name: str) -> Path: ...
+    def log(self, name: str) -> Log: ...
 
-    def stop(self, name: str, *, grace_s: float) -> StopReceipt: ...
+    def stop(self, name: str, *, grace_s: float) -> StopReceipt:
+        """End the engine, and remove the container that it ran in."""
+        ...
 
     def remove(self, name: str) -> StopReceipt:
-        """Stop, then remove what starting made: records and logs."""
+        """Stop, then remove what starting made: records, logs, networks. Volumes stay."""
         ...
+
+    def processes(self, name: str) -> tuple[ProcessRef, ...]:
+        """Every process of the engine that can be seen from here; empty where the runtime hides them."""
+        ...
+
+    def memory_bytes(self, name: str) -> int | None:
+        """What the engine occupies, pages that its processes share counted once; None when it can't be known."""
+        ...
+
+    def port_holder(self, name: str, port: int) -> Holder | None:
+        """Who but this deployment would be in the way of a server on 127.0.0.1:`port`."""
+        ...
+
+    def keep(self, name: str, policy: str) -> bool:
+        """From now on it is started again by itself (`unless-stopped`); False when the runtime can't."""
+        ...
+
+
+class ContainerRuntime(Runtime, Protocol):
+    """A runtime that runs images."""
+
+    def image(self, reference: str) -> "LocalImage | None":
+        """The image when it is on this machine; asks no registry."""
+        ...
+
+    def pull(self, reference: str, *, sink: Sink, step: str) -> "LocalImage":
+        """Bring it here. Raises EnvironmentMissing: no such tag, access, space, network, or another architecture."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalImage:
+    """An image as it lies here."""
+
+    id: str
+    """`sha256:…` of its configuration."""
+    digest: str = ""
+    """`sha256:…` of the manifest in the registry it came from; empty for one that was made or loaded here."""
+    reference: str = ""
+    platform: str = ""
+    """`linux/amd64`."""
+    size_bytes: int | None = None
+    entrypoint: tuple[str, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)

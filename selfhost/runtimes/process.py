@@ -22,6 +22,7 @@ from selfhost.core.system import System
 from selfhost.runtimes import members, ports, records
 from selfhost.runtimes.base import STOP_GRACE_S, EngineState, Launchable, RuntimeInfo, Seen, StopReceipt
 from selfhost.runtimes.environment import engine_environment
+from selfhost.runtimes.file_log import FileLog
 from selfhost.runtimes.keeper import LOCK_HELD
 from selfhost.runtimes.look import look
 from selfhost.runtimes.memory import memory_bytes
@@ -49,8 +50,8 @@ class ProcessRuntime:
     def folder(self, name: str) -> RunFolder:
         return RunFolder(self._paths.deployment(name))
 
-    def logs(self, name: str) -> Path:
-        return self.folder(name).engine_log
+    def log(self, name: str) -> FileLog:
+        return FileLog(self.folder(name).engine_log)
 
     def inspect(self, name: str) -> Seen:
         return look(self.folder(name), name)
@@ -67,11 +68,16 @@ class ProcessRuntime:
         """What the engine's processes occupy together, pages that they share counted once; None when none runs."""
         return memory_bytes(self.processes(name))
 
-    def port_holder(self, port: int) -> ports.Holder | None:
-        return ports.port_holder(port)
+    def port_holder(self, name: str, port: int) -> ports.Holder | None:
+        """Whoever listens there, unless it is the deployment's own engine."""
+        holder = ports.port_holder(port)
+        own = holder is not None and holder.pid in {one.pid for one in self.processes(name)}
+        return None if own else holder
 
-    def free_port(self, start: int) -> int:
-        return ports.free_port(start)
+    def keep(self, name: str, policy: str) -> bool:
+        """Nobody starts a process again."""
+        del name, policy
+        return False
 
     def start(self, launch: Launchable) -> Seen:
         """Start the engine and return it, or the one that runs already (compare `plan_digest`).

@@ -5,6 +5,7 @@ from enum import StrEnum
 
 from selfhost.shapes.model import Model
 from selfhost.shapes.service import ReasoningMode
+from selfhost.shapes.workload import CdiName, DevicePath, DeviceRequest, Mount
 
 
 class Evidence(StrEnum):
@@ -193,6 +194,61 @@ class MemoryPlan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Injection:
+    """How the planned devices enter a container: one way, chosen for this host. Fields as in Workload."""
+
+    way: str = "none"
+    """`cdi`, `device request`, `nvidia runtime`, `tegra`, `nodes`, `dxg`, or `none` on the CPU."""
+    cdi: tuple[CdiName, ...] = ()
+    requests: tuple[DeviceRequest, ...] = ()
+    runtime: str = ""
+    """OCI runtime."""
+    env: dict[str, str] = field(default_factory=dict)
+    """Variables that the OCI runtime reads (NVIDIA_VISIBLE_DEVICES): an allocation, not a mask of the process."""
+    devices: tuple[DevicePath, ...] = ()
+    group_add: tuple[str, ...] = ()
+    """Numbers of the host's groups, or `keep-groups`."""
+    mounts: tuple[Mount, ...] = ()
+    security_opt: tuple[str, ...] = ()
+    cap_add: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContainerPlan:
+    """What is decided only for a container. Paths are inside it unless they say otherwise."""
+
+    engine: str
+    """`docker` or `podman`: whose words the files are in."""
+    image: str
+    """Reference to pull: `vllm/vllm-openai:v0.33.0`."""
+    injection: Injection
+    model_source: str
+    """Path on the host, mounted read-only at `model_target`."""
+    model_target: str
+    model_path: str
+    """Where the weights are found: `model_target`, or a snapshot below it."""
+    port: int
+    """The server listens here; published on `Plan.address:Plan.port`."""
+    home: str
+    """A volume of its own, for compile caches."""
+    cache_volume: str
+    """Its name: by image and architecture."""
+    user: str = ""
+    """`uid:gid`; empty is the image's own."""
+    shm_bytes: int
+    start_period_s: float
+    """Loading takes at most so long."""
+    stop_grace_s: float
+    read_only: bool
+    restart: str
+    """For files that nobody checked yet: `on-failure:3`, or `no`."""
+    restart_checked: str
+    """After a first checked start: `unless-stopped`, or `no` on unified memory."""
+    reasons: dict[str, str] = field(default_factory=dict)
+    """Why a line of a rendered file is there, by Workload key (`init`, `shm_size`, `cap_drop`, `mounts.0`…)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """Everything that is needed to start the engine. `argv` and `env` hold no secret."""
 
@@ -202,7 +258,9 @@ class Plan:
     image: Image | None = None
     """What a container is made from; None where there is no image for it."""
     runtime: str = "process"
-    """`process`, or `container` where this card is served from containers only."""
+    """`process`, `docker`, `podman`, `quadlet`; `container` where only containers serve and no engine is here."""
+    container: ContainerPlan | None = None
+    """None for a process."""
     device: str
     """`cpu`, or the accelerator: its uuid, else its PCI address, else its index."""
     device_name: str
@@ -219,7 +277,7 @@ class Plan:
     verdict: Verdict
     decisions: tuple[Decision, ...]
     argv: tuple[str, ...]
-    """Arguments behind `python -m MODULE`."""
+    """Arguments behind `python -m MODULE`, or behind the image's own command."""
     env: dict[str, str]
     """Added to the engine's environment."""
 

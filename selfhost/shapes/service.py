@@ -28,6 +28,25 @@ class ReasoningAsk:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Envelope:
+    """The load that a service is meant for. Lengths in tokens, latencies in seconds."""
+
+    isl: int | None = None
+    """Input sequence length."""
+    osl: int | None = None
+    """Output sequence length."""
+    concurrency: int | None = None
+    cache: str = ""
+    """State of the prefix cache: `cold`, `warm`."""
+    ttft_s: float | None = None
+    """P(TTFT > ttft_s) ≤ ttft_share."""
+    ttft_share: float | None = None
+    tpot_s: float | None = None
+    tpot_share: float | None = None
+    price_per_hour: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
     """The request. None, and an empty model, mean: not asked, selfhost decides."""
 
@@ -49,5 +68,18 @@ class Service:
     allow_pickle: bool = False
     engine_args: tuple[str, ...] = ()
     """Everything behind `--` on the command line, passed on to the engine."""
+    engine_env: dict[str, str] = field(default_factory=dict)
+    """Variables that are passed on to the engine."""
+    runtime: str | None = None
+    """`process`, `docker`, `podman`, `quadlet`."""
+    image: str = ""
+    """A container image instead of the engine's own, as `docker pull` takes it."""
+    share: float | None = None
+    """Share of each card's memory that this service may take, above 0 and up to 1; None is the engine's default."""
+    media_domains: tuple[str, ...] = ()
+    """Servers that a vision model may fetch images from; none asked means that none is asked."""
+    context_ceiling: int | None = None
+    """Tokens that the system may add to a request."""
+    envelope: Envelope | None = None
     origins: dict[str, str] = field(default_factory=dict)
     """Where each value came from, as typed: `--port 8001`."""

@@ -102,6 +102,29 @@ class Mount:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Ulimit:
+    """As setrlimit(2) takes it; -1 is unlimited."""
+
+    name: str
+    """`memlock`, `stack`, `nofile`."""
+    soft: int
+    hard: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Health:
+    """A health check that the container engine runs inside the container. Seconds."""
+
+    test: tuple[str, ...]
+    """The command, without the word CMD."""
+    interval_s: float
+    timeout_s: float
+    retries: int
+    start_period_s: float
+    """Failures do not count so long: the model is loading."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Toleration:
     """As in a pod: an empty key with operator Exists tolerates everything."""
 
@@ -195,6 +218,19 @@ class Workload:
     hooks_dirs: tuple[str, ...] = ()
     detached: bool = False
     """`docker run -d`: it is meant to run on."""
+    env_files: tuple[str, ...] = ()
+    """Files of variables by path; `env` holds the values of those that could be read."""
+    init: bool = False
+    """A small init process is PID 1: it reaps children and passes signals on."""
+    read_only: bool = False
+    """The container's root file system."""
+    stop_grace_s: float | None = None
+    """Between SIGTERM and SIGKILL; None is the engine's default (10 s)."""
+    health: Health | None = None
+    labels: dict[str, str] = field(default_factory=dict)
+    log_driver: str = ""
+    log_options: dict[str, str] = field(default_factory=dict)
+    ulimits: tuple[Ulimit, ...] = ()
 
     @property
     def label(self) -> str:

@@ -10,7 +10,7 @@ INSTALL = re.compile(r"(?:pip|pipx|uv|uvx|uv tool|uv pip)\s+(?:install|add|run)\
 def installed(text: str) -> list[str]:
     """What install lines name: distributions and files, without options."""
     lines = (match[1].split("`")[0].split("#")[0] for match in INSTALL.finditer(text))
-    return [word for line in lines for word in line.split() if not word.startswith("-")]
+    return [word.strip("'\"") for line in lines for word in line.split() if not word.startswith("-")]
 
 
 def wrong(text: str, project: str) -> list[str]:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.world import World
+from tests.engines.contract.conftest import published  # noqa: F401 - a fixture
 from tests.fakes import wheels
 
 _OWN_CACHE = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
@@ -54,3 +55,9 @@ def make_world(tmp_path, fake_wheels):
     for world in made:
         if world.processes():
             world.end()
+
+
+@pytest.fixture(scope="session")
+def parser_python(engine_python):
+    """A Python in which the engines' own parsers can be read."""
+    return str(engine_python)

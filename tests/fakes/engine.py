@@ -284,6 +284,10 @@ class Options:
     key: str = ""
     faults: frozenset[str] = frozenset()
     token_s: float = 0.0005
+    face: str = "vllm"
+    """`sglang`: that engine's fields, errors, metrics and log lines (0.5.23: entrypoints/openai, managers)."""
+    version: str = VERSION
+    metrics: bool = True
 
 
 class Gone(Exception):
@@ -333,6 +337,14 @@ class FakeEngine:
         self.server.engine = self
         self.port = int(self.server.server_address[1])
         self.url = f"http://{options.host}:{self.port}/v1"
+
+    @property
+    def sglang(self) -> bool:
+        return self.options.face == "sglang"
+
+    @property
+    def says_reasoning_content(self) -> bool:
+        return self.sglang or self.fault("reasoning-content")
 
     def fault(self, name: str) -> bool:
         return name in self.options.faults
@@ -477,6 +489,10 @@ class Refused(Exception):
         self.status = status
         self.body = {"error": {"message": message, "type": kind, "param": param, "code": status}}
 
+    def flat(self) -> dict:
+        """As SGLang answers it."""
+        return {"object": "error", **self.body["error"]}
+
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
@@ -497,10 +513,22 @@ class Handler(BaseHTTPRequestHandler):
                 "/health": self._health,
                 "/ping": self._health,
                 "/v1/models": self._models,
-                "/version": lambda _: self._json(200, {"version": VERSION}),
-                "/metrics": self._metrics,
+                **({"/metrics": self._metrics} if self.engine.options.metrics else {}),
+                **self._own_pages(),
             }
         )
+
+    def _own_pages(self) -> dict:
+        if not self.engine.sglang:
+            return {"/version": lambda _: self._json(200, {"version": self.engine.options.version})}
+        info = {"model_path": self.engine.options.model, "is_generation": True}
+        server = {"version": self.engine.options.version, "served_model_name": self.engine.options.served_name}
+        return {
+            "/health_generate": self._health,
+            "/ready": lambda _: self._raw(200, b"", "text/plain"),
+            "/model_info": lambda _: self._json(200, info),
+            "/server_info": lambda _: self._json(200, server),
+        }
 
     def do_POST(self) -> None:
         self._answer(
@@ -536,7 +564,7 @@ class Handler(BaseHTTPRequestHandler):
         except ValueError:
             self._json(400, Refused(400, "1 validation error:\n  JSON decode error").body)
         except Refused as refusal:
-            self._json(refusal.status, refusal.body)
+            self._json(refusal.status, refusal.flat() if engine.sglang else refusal.body)
         except Gone:
             self.close_connection = True
 
@@ -563,6 +591,8 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def _health(self, _: object) -> None:
+        if self.engine.sglang:  # it generates a token, and looks a second later whether one came (http_server.py)
+            time.sleep(1.0)
         self._raw(200, b"", "text/plain")
 
     def _models(self, _: object) -> None:
@@ -574,7 +604,7 @@ class Handler(BaseHTTPRequestHandler):
                 "id": name,
                 "object": "model",
                 "created": 1,
-                "owned_by": "vllm",
+                "owned_by": options.face,
                 "root": options.model,
                 **({} if self.engine.fault("no-length") else {"max_model_len": options.context}),
             }
@@ -591,7 +621,12 @@ class Handler(BaseHTTPRequestHandler):
             "prompt_tokens_total": engine.prompt_tokens,
             "generation_tokens_total": engine.generated_tokens,
         }
-        text = "".join(f"vllm:{name}{label} {float(value)}\n" for name, value in rows.items())
+        if engine.sglang:
+            label = f'{{engine_type="unified",model_name="{engine.options.served_name}",tp_rank="0",pp_rank="0"}}'
+            own = {"num_requests_running": "num_running_reqs", "num_requests_waiting": "num_queue_reqs"}
+            rows = {own.get(name, name): value for name, value in rows.items()}
+        face = engine.options.face
+        text = "".join(f"{face}:{name}{label} {float(value)}\n" for name, value in rows.items())
         self._raw(200, text.encode(), "text/plain; version=1.0.0; charset=utf-8")
 
     # ---- tokens
@@ -646,7 +681,7 @@ class Handler(BaseHTTPRequestHandler):
                 kind="NotFoundError",
                 param="model",
             )
-        budget = body.get("thinking_token_budget")
+        budget = None if engine.sglang else body.get("thinking_token_budget")
         if budget is not None and not options.parser:
             raise Refused(
                 400,
@@ -673,12 +708,20 @@ class Handler(BaseHTTPRequestHandler):
                 f"max_tokens must be at least 1, got {asked}. (parameter=max_tokens, value={asked})",
                 param="max_tokens",
             )
-        if asked > context:
+        if asked > context and not engine.sglang:
             raise Refused(
                 400,
                 f"max_tokens={asked} cannot be greater than max_model_len={context}. Please request "
                 f"fewer output tokens. (parameter=max_tokens, value={asked})",
                 param="max_tokens",
+            )
+        if asked + len(prompt) > context and engine.sglang:
+            raise Refused(
+                400,
+                f"Requested token count exceeds the model's maximum context length of {context} tokens. You requested "
+                f"a total of {asked + len(prompt)} tokens: {len(prompt)} tokens from the input messages and {asked} "
+                "tokens for the completion. Please reduce the number of tokens in the input messages or the "
+                "completion to fit within the limit.",
             )
         if asked + len(prompt) > context:
             raise Refused(
@@ -700,12 +743,12 @@ class Handler(BaseHTTPRequestHandler):
             chat=chat,
             thinks=thinks,
             forced=self._forced(body),
-            budget=None if engine.fault("budget-ignored") else body.get("thinking_token_budget"),
+            budget=None if engine.fault("budget-ignored") or engine.sglang else body.get("thinking_token_budget"),
             stream=bool(body.get("stream")),
         )
 
     def _forced(self, body: dict) -> list[int] | None:
-        choices = (body.get("structured_outputs") or {}).get("choice")
+        choices = None if self.engine.sglang else (body.get("structured_outputs") or {}).get("choice")
         return self.engine.vocabulary.encode(choices[0]) if choices else None
 
     def _misbehave(self) -> None:
@@ -740,6 +783,11 @@ class Handler(BaseHTTPRequestHandler):
             engine.broken = True
         if engine.fault("overlong-500"):
             raise Refused(500, "index out of range in self", kind="InternalServerError")
+        if engine.sglang:
+            raise Refused(
+                400,
+                f"The input ({len(prompt)} tokens) is longer than the model's context length ({context} tokens).",
+            )
         raise Refused(
             400,
             f"This model's maximum context length is {context} tokens. However, your prompt contains at "
@@ -752,7 +800,9 @@ class Handler(BaseHTTPRequestHandler):
         prompt = len(job.prompt) - (3 if self.engine.fault("usage-prompt") else 0)
         out += 4 if self.engine.fault("usage-completion") else 0
         usage: dict = {"prompt_tokens": prompt, "total_tokens": prompt + out, "completion_tokens": out}
-        if self.engine.options.parser and job.chat:
+        if self.engine.sglang:
+            usage["reasoning_tokens"] = thought
+        elif self.engine.options.parser and job.chat:
             usage["completion_tokens_details"] = {"reasoning_tokens": thought}
         return usage
 
@@ -770,7 +820,8 @@ class Handler(BaseHTTPRequestHandler):
         prompt = body.get("prompt", "")
         ids = vocabulary.encode(prompt) if isinstance(prompt, str) else list(prompt)
         job = self._job(body, ids, chat=False, thinks=False)
-        scored = self._prompt_logprobs(ids) if body.get("prompt_logprobs") is not None else None
+        asks = body.get("prompt_logprobs") is not None and not self.engine.sglang
+        scored = self._prompt_logprobs(ids) if asks else None
         base = {"id": "cmpl-1", "created": int(time.time()), "model": self.engine.options.served_name}
         if job.stream:
             self._stream(body, job, base | {"object": "text_completion"}, self._completion_chunk)
@@ -888,7 +939,7 @@ class Handler(BaseHTTPRequestHandler):
         return (reasoning + content, "", thought) if swallowed else (reasoning, content, thought)
 
     def _fields(self, reasoning: str, content: str) -> dict:
-        if self.engine.fault("reasoning-content"):
+        if self.engine.says_reasoning_content:
             return {"content": content, "reasoning_content": reasoning or None}
         return {"content": content or None, "reasoning": reasoning or None}
 
@@ -901,7 +952,7 @@ class Handler(BaseHTTPRequestHandler):
             content = content.replace("e", "a")
         state["thought"] = thought
         delta: dict = {}
-        name = "reasoning_content" if self.engine.fault("reasoning-content") else "reasoning"
+        name = "reasoning_content" if self.engine.says_reasoning_content else "reasoning"
         for field_name, whole in ((name, reasoning), ("content", content)):
             if len(whole) > len(state[field_name]):
                 delta[field_name] = whole[len(state[field_name]) :]
@@ -1027,7 +1078,7 @@ def start_log(options: Options, start_s: float) -> None:
     def pause() -> None:
         time.sleep(start_s / 6)
 
-    log(f"vLLM API server version {VERSION}", place="api_utils.py:347")
+    log(f"vLLM API server version {options.version}", place="api_utils.py:347")
     log(
         f"non-default args: {{'host': {options.host!r}, 'port': {options.port}, 'model': {options.model!r}}}",
         place="api_utils.py:286",
@@ -1037,7 +1088,7 @@ def start_log(options: Options, start_s: float) -> None:
     log(f"Using max model len {options.context}", place="model.py:2152")
     pause()
     log(
-        f"Initializing a V1 LLM engine (v{VERSION}) with config: model={options.model!r}",
+        f"Initializing a V1 LLM engine (v{options.version}) with config: model={options.model!r}",
         source="EngineCore",
         place="core.py:133",
     )
@@ -1072,6 +1123,45 @@ def start_log(options: Options, start_s: float) -> None:
         place="core.py:402",
     )
     log(f"Starting vLLM server on http://{options.host}:{options.port}", place="entry.py:140")
+
+
+def start_log_of_sglang(options: Options, start_s: float) -> None:
+    """Lines of SGLang 0.5.23 on one CUDA card."""
+    stamp = time.strftime("%Y-%m-%d %H:%M:%S")
+    lines = (
+        f"server_args=ServerArgs(model_path={options.model!r}, host={options.host!r}, port={options.port})",
+        "Attention backend not specified. Use fa3 backend by default.",
+        "Init torch distributed ends. elapsed=0.10 s, mem usage=0.45 GB",
+        "Load weight begin. avail mem=78.50 GB",
+        "Loading weights took 0.10 seconds",
+        "Load weight end. elapsed=0.20 s, type=Qwen3ForCausalLM, quant=None, avail mem=62.90 GB, mem usage=15.60 GB.",
+        "KV Cache is allocated. dtype: torch.bfloat16, #tokens: 361234, K size: 24.80 GB, V size: 24.80 GB",
+        "Capture decode CUDA graph begin. backend=full, num_tokens_per_req=1, avail mem=11.20 GB",
+    )
+    last = (
+        "max_total_num_tokens=361234, chunked_prefill_size=8192, max_prefill_tokens=16384, "
+        f"max_running_requests={options.slots}, context_len={options.context}, available_gpu_mem=10.40 GB"
+    )
+    for line in (*lines, last):
+        time.sleep(start_s / len(lines))
+        print(f"[{stamp}] {line}", flush=True)
+
+
+def run(options: Options, *, start_s: float) -> None:
+    """Start slowly, then serve until the end."""
+    if "exit-3" in options.faults:
+        os._exit(3)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL if "never-ready" in options.faults else lambda *_: os._exit(0))
+    (start_log_of_sglang if options.face == "sglang" else start_log)(options, start_s)
+    engine = FakeEngine(options)
+    print(
+        f"INFO:     Started server process [{os.getpid()}]\nINFO:     Waiting for application startup.\n"
+        "INFO:     Application startup complete.",
+        flush=True,
+    )
+    if engine.sglang:
+        print(f"[{time.strftime('%Y-%m-%d %H:%M:%S')}] The server is fired up and ready to roll!", flush=True)
+    engine.server.serve_forever(poll_interval=0.05)
 
 
 def read_options(argv: list[str], env: dict[str, str]) -> tuple[Options, list[str]]:
@@ -1114,19 +1204,9 @@ def context_of(model: str) -> int:
 def main() -> None:
     env = dict(os.environ)
     options, rest = read_options(sys.argv[1:], env)
-    if "exit-3" in options.faults:
-        os._exit(3)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL if "never-ready" in options.faults else lambda *_: os._exit(0))
-    if rest:
+    if rest and "exit-3" not in options.faults:
         log(f"flags without effect here: {' '.join(rest)}")
-    start_log(options, float(env.get("FAKE_ENGINE_START_S", "0.2")))
-    engine = FakeEngine(options)
-    print(
-        f"INFO:     Started server process [{os.getpid()}]\nINFO:     Waiting for application startup.\n"
-        "INFO:     Application startup complete.",
-        flush=True,
-    )
-    engine.server.serve_forever(poll_interval=0.05)
+    run(options, start_s=float(env.get("FAKE_ENGINE_START_S", "0.2")))
 
 
 if __name__ == "__main__":

@@ -38,6 +38,7 @@ def test_decisions_stand_in_the_order_of_deciding() -> None:
     fields = [decision.field for decision in plan(a_model(), a_host(gib=64)).decisions]
     order = [
         "engine",
+        "runtime",
         "environment",
         "devices",
         "precision",
@@ -47,7 +48,7 @@ def test_decisions_stand_in_the_order_of_deciding() -> None:
         "context",
         "concurrency",
     ]
-    assert fields[:9] == order
+    assert fields[:10] == order
     assert fields.index("reasoning") < fields.index("sampling") < fields.index("address")
 
 

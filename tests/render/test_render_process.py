@@ -18,6 +18,7 @@ from selfhost.plan.workload import workload_of
 from selfhost.render.escape import comment, shell, shell_name, systemd, systemd_text
 from selfhost.render.process import render
 from selfhost.render.templates import environment, refuse_unescaped
+from selfhost.shapes.place import Place
 from selfhost.shapes.plan import Plan
 from selfhost.visibility.readers.process import read
 from tests.fakes.planning import a_host, a_model, a_service, smollm2
@@ -78,14 +79,14 @@ def test_what_is_rendered_reads_back_as_planned(argv: list[str], env: dict[str, 
     plan = a_plan(argv=tuple(argv), env=env)
     bundle = render(plan, python=python, key_file="/x/key")
     workload = read(bundle.files["serve.sh"], path="serve.sh")
-    assert dataclasses.replace(workload, path="", at={}) == workload_of(plan, python=python)
+    assert dataclasses.replace(workload, path="", at={}) == workload_of(plan, Place(python=python))
 
 
 def test_real_plans_read_back_too() -> None:
     for model in (smollm2(), a_model()):
         plan = decide(host=a_host(gib=64), model=model, service=a_service(), port=8000)
         workload = read(render(plan, python="/p/bin/python", key_file="/k").files["serve.sh"], path="s")
-        assert dataclasses.replace(workload, path="", at={}) == workload_of(plan, python="/p/bin/python")
+        assert dataclasses.replace(workload, path="", at={}) == workload_of(plan, Place(python="/p/bin/python"))
 
 
 def test_the_key_is_read_from_its_file_and_stands_in_no_file(stub: Path) -> None:

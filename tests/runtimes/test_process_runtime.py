@@ -24,7 +24,7 @@ class TestProcessContract(RuntimeContract):
 
 def serves(runtime: ProcessRuntime) -> bool:
     """It serves, and its keeper, which waits for the disk meanwhile, has written down who it is."""
-    log = runtime.logs("toy")
+    log = runtime.log("toy").path
     return runtime.folder("toy").engine.exists() and log.exists() and "toy engine serves" in log.read_text()
 
 
@@ -209,7 +209,7 @@ def test_a_missing_interpreter_and_a_missing_key_file_are_said_by_name(runtime, 
 def test_a_log_above_its_limit_is_shortened_and_the_engine_writes_on(runtime, toy) -> None:
     runtime.start(toy("--say-bytes", "200000", log_limit_bytes=65536, log_keep=3))
     until(lambda: serves(runtime), timeout_s=30)
-    log = runtime.logs("toy")
+    log = runtime.log("toy").path
     parts = sorted(log.parent.glob("engine.log.*"), reverse=True)
     assert parts
     text = "".join(path.read_text() for path in (*parts, log))
@@ -224,7 +224,7 @@ def test_the_log_of_the_run_before_is_kept(runtime, toy) -> None:
     runtime.start(toy("--exit", "1"))
     until(lambda: runtime.inspect("toy").state is EngineState.EXITED)
     runtime.start(toy())
-    assert "toy engine ends" in runtime.logs("toy").with_name("engine-1.log").read_text()
+    assert "toy engine ends" in runtime.log("toy").path.with_name("engine-1.log").read_text()
 
 
 def test_the_memory_of_a_running_engine_is_that_of_all_its_processes(runtime, toy) -> None:

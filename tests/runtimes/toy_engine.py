@@ -15,6 +15,7 @@ CHILD = "import signal, time\nif {deaf}: signal.signal(signal.SIGTERM, signal.SI
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--address", default="127.0.0.1")
     parser.add_argument("--children", type=int, default=0)
     parser.add_argument("--own-session", action="store_true", help="children open sessions of their own, untagged")
     parser.add_argument("--bare", action="store_true", help="children get no environment")
@@ -44,7 +45,7 @@ def main() -> None:
         os._exit(asked.exit)
     with socket.socket() as server:
         server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        server.bind(("127.0.0.1", asked.port))
+        server.bind((asked.address, asked.port))
         server.listen()
         print("toy engine serves", flush=True)
         while True:

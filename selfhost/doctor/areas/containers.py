@@ -67,6 +67,7 @@ def _silent(engine: Engine) -> Iterator[Finding]:
                 'join its group (it may do all that root may), log in again:\nsudo usermod -aG docker "$USER"'
                 if engine.kind == "docker"
                 else "see what it lacks for this user (subordinate ids, a runtime folder, nesting):\npodman info",
+                f"or let a role do it:\nselfhost prepare --only {engine.kind}",
             ),
             source="https://docs.docker.com/engine/install/linux-postinstall/",
         )
@@ -98,7 +99,10 @@ def _cannot_inject(seen: Seen, engine: Engine) -> Iterator[Finding]:
         evidence=f"runtimes: {', '.join(engine.runtimes) or 'none'}; CDI: {', '.join(engine.cdi_devices) or 'none'}",
         why="Layer: container engine. The card works on this machine; the engine knows no runtime and no CDI device "
         "of NVIDIA, so a container gets nodes at best, and no driver libraries.",
-        fix=(f"install nvidia-container-toolkit, then:\n{_WAYS.get(engine.kind, _WAYS['docker'])}",),
+        fix=(
+            f"install nvidia-container-toolkit, then:\n{_WAYS.get(engine.kind, _WAYS['docker'])}",
+            "or let a role do it:\nselfhost prepare --only nvidia_container_toolkit",
+        ),
         run_on=RunOn.CONTAINER_HOST if engine.sibling else RunOn.HERE,
         source=_NVIDIA_PAGE,
     )

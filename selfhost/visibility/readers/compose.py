@@ -9,6 +9,8 @@ from selfhost.shapes.workload import ContainerEngine, EnvSource, Form, Spot, Wor
 from selfhost.visibility.files import Files
 from selfhost.visibility.readers.compose_command import words
 from selfhost.visibility.readers.compose_devices import deploy, devices, gpus
+from selfhost.visibility.readers.compose_life import TAKERS as LIFE
+from selfhost.visibility.readers.compose_life import named_volumes, network
 from selfhost.visibility.readers.compose_merge import by_name
 from selfhost.visibility.readers.compose_mounts import ports, tmpfs, volumes
 from selfhost.visibility.readers.compose_project import Project, Service, services
@@ -42,6 +44,9 @@ def _workload(service: Service, project: Project) -> Workload:
     for key, spot_key in _KEYS.items():
         if tree.at(key) is not None:
             draft.at.setdefault(spot_key, project.spot_of(tree.key_spot(key)))
+    draft.mounts = named_volumes(draft.mounts, project)
+    if "network" not in draft.single:
+        draft.single["network"] = network(tree, project)
     podman = project.podman or any(key.startswith("x-podman") for key in tree.map or {})
     argv, spots = words(tree.at("command"), project)
     entrypoint, entry_spots = words(tree.at("entrypoint"), project)
@@ -90,6 +95,7 @@ def _env_file(draft: Placed, tree: Tree, project: Project) -> None:
             continue
         place = project.beside(named, named.text)
         text = None if named.unknown else project.files.text(place)
+        draft.env_files.append(place if place.startswith("/") else named.text)
         if text is None:
             draft.opaque.append(f"--env-file {named.text}")
             continue
@@ -153,6 +159,7 @@ _TAKERS: Final[dict[str, Taker]] = {
     "volumes": volumes,
     "tmpfs": tmpfs,
     "ports": ports,
+    **LIFE,
 }
 """By the key of a service; variables of a file come first, for those of the service win."""
 

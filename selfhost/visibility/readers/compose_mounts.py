@@ -5,8 +5,8 @@ from typing import Final
 from selfhost.core.tree import Tree, as_written
 from selfhost.shapes.workload import Mount
 from selfhost.visibility.readers.compose_project import Project
-from selfhost.visibility.readers.draft import size_bytes
 from selfhost.visibility.readers.placed import Placed
+from selfhost.visibility.readers.sizes import size_bytes
 
 _KINDS: Final = {"bind": "bind", "volume": "volume", "tmpfs": "tmpfs", "image": "image", "npipe": "bind"}
 

@@ -50,6 +50,8 @@ class Project:
     """What `.env` gives, by the folder it lies in."""
     documents: dict[str, Tree | None] = field(default_factory=dict)
     included: set[str] = field(default_factory=set)
+    root: Tree | None = None
+    """The file with its override, for what stands beside the services."""
     podman: bool = False
 
     def spot(self, tree: Tree) -> Spot:
@@ -58,6 +60,10 @@ class Project:
     def spot_of(self, spot: Spot) -> Spot:
         """A file is named only where it is another one."""
         return replace(spot, path="") if spot.path == self.path else spot
+
+    def named(self, section: str, key: str) -> str:
+        """The `name` that a network or volume has in the engine; empty where the file leaves it to Compose."""
+        return self.root.said(section, key, "name") if self.root is not None else ""
 
     def beside(self, tree: Tree, name: str) -> str:
         """The path of a file that a value names, as `files` wants it."""
@@ -82,6 +88,7 @@ def services(text: str, *, path: str, files: Files) -> tuple[Project, tuple[Serv
     over = _override(project, path)
     if over is not None:
         root = _named_by(root, merged(root, over))
+    project.root = root
     project.podman = any(key.startswith("x-podman") for key in root.map or {})
     found = {service.name: service for service in _included(project, root, path)}
     found |= {service.name: service for service in _own(project, root, path)}
@@ -119,7 +126,7 @@ def _parsed(project: Project, text: str, path: str) -> Tree | None:
     if root is None:
         return None
     known = _variables(project, project.folders.get(path, ""))
-    parts = ("services", "include")
+    parts = ("services", "include", "networks", "volumes")
     filled = {key: fill(tree, known) if key in parts else tree for key, tree in root.items()}
     return replace(root, map=filled)
 

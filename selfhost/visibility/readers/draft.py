@@ -8,23 +8,16 @@ from typing import Final
 
 from selfhost.shapes.workload import CdiName, DevicePath, DeviceRequest, EnvSource, Mount, Spot
 from selfhost.visibility.files import Files
+from selfhost.visibility.readers import life
+from selfhost.visibility.readers.life import Life
 from selfhost.visibility.readers.run_options import Option
+from selfhost.visibility.readers.sizes import size_bytes
 from selfhost.visibility.readers.words import Word
 
 _CDI = re.compile(r"(?P<kind>[A-Za-z][\w.-]*/[A-Za-z0-9][\w.-]*)=(?P<name>.+)\Z")
 """cdi.dev: vendor/class=device."""
 _ENV_LINE = re.compile(r"(?P<name>[^\s=#][^=]*?)(?P<equals>=(?P<value>.*))?\s*\Z")
-_SIZE = re.compile(r"(?P<number>\d+(?:\.\d+)?) ?(?P<unit>[bkmgtp]?)(?:i?b)?\Z", re.IGNORECASE)
-_POWERS: Final = {"": 0, "b": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
 _KEEP_GROUPS = "run.oci.keep_original_groups=1"
-
-
-def size_bytes(text: str) -> int | None:
-    """`8g`, `64m`, `1073741824`, as docker/go-units reads them (units are powers of 1024); None for what is no size."""
-    match = _SIZE.match(text.strip())
-    if match is None:
-        return None
-    return int(float(match["number"]) * 1024 ** _POWERS[match["unit"].lower()])
 
 
 @dataclass(slots=True, kw_only=True)
@@ -46,6 +39,8 @@ class Draft:
     detached: bool = False
     shm_bytes: int | None = None
     opaque: list[str] = field(default_factory=list)
+    env_files: list[str] = field(default_factory=list)
+    life: Life = field(default_factory=Life)
 
     def take(self, option: Option) -> None:
         """Take in one option; one that says nothing about devices, limits or variables is passed over."""
@@ -56,13 +51,28 @@ class Draft:
         if option.name == "detach":
             self.detached = option.on
             return
+        if option.value is None or option.name in _SWITCHES:
+            key = life.switch(self.life, option.name, on=option.on)
+            if key:
+                self.mark(key, option.word)
+            return
+        if option.name in life.OPTIONS:
+            self._live(option, option.value)
+            return
         taker = _TAKERS.get(option.name)
-        if taker is None or option.value is None:
+        if taker is None:
             return
         if option.value.dynamic and option.name not in _DYNAMIC_TOO:
             self.opaque.append(f"--{option.name}")
             return
         taker(self, option)
+
+    def _live(self, option: Option, value: Word) -> None:
+        if value.dynamic:
+            return
+        key = life.take(self.life, option.name, value.text)
+        if key:
+            self.mark(key, option.word)
 
     def mark(self, key: str, word: Word) -> None:
         self.at[key] = Spot(line=word.line, column=word.column)
@@ -80,6 +90,7 @@ class Draft:
     def env_file(self, path: str, spot: Spot) -> None:
         """Its lines as docker reads them: no quotes, no expansion; a name alone is passed through."""
         text = self.files.text(path)
+        self.env_files.append(path)
         if text is None:
             self.opaque.append(f"--env-file {path}")
             return
@@ -286,5 +297,6 @@ _TAKERS: Final[dict[str, Callable[[Draft, Option], None]]] = {
     "userns": _single,
     "volume": _volume,
 }
+_SWITCHES: Final = frozenset({"init", "read-only", "no-healthcheck"})
 _DYNAMIC_TOO: Final = frozenset({"env", "volume", "mount", "tmpfs", "publish"})
 """Worth reading although a part is known only at run time: the rest says enough."""

@@ -10,10 +10,12 @@ from selfhost.core.tree import Tree, as_written
 from selfhost.core.yaml import documents
 from selfhost.shapes.workload import ContainerEngine, DeviceRequest, Form, Mount, Workload
 from selfhost.visibility.files import NO_FILES, Files
-from selfhost.visibility.readers.draft import device, size_bytes
+from selfhost.visibility.readers.draft import device
+from selfhost.visibility.readers.inspect_life import inspected, restart_of
 from selfhost.visibility.readers.placed import Placed
 from selfhost.visibility.readers.run import filled, from_call
 from selfhost.visibility.readers.script import Call
+from selfhost.visibility.readers.sizes import size_bytes
 from selfhost.visibility.readers.words import Word
 
 _OF_PODMAN: Final = ("ConmonPidFile", "OCIRuntime", "OCIConfigPath", "BoundingCaps")
@@ -58,6 +60,7 @@ def _workload(entry: Tree, host: Tree, config: Tree, path: str) -> Workload:
     _requests(draft, host)
     _devices(draft, host)
     _mounts(draft, entry, host)
+    inspected(draft, host, config)
     argv = _words(draft, config, "Cmd", "argv")
     image = config.at("Image")
     if image is not None:
@@ -76,8 +79,10 @@ def _workload(entry: Tree, host: Tree, config: Tree, path: str) -> Workload:
         filled(said, draft),
         entrypoint=entrypoint,
         runtime=_runtime(draft, entry, host, podman=podman),
-        restart=host.said("RestartPolicy", "Name"),
+        restart=restart_of(host),
         ports=tuple(_ports(host)),
+        init=host.yes("Init"),
+        read_only=host.yes("ReadonlyRootfs"),
     )
     return _as_created(result, config, path) if podman else result
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Final
 
@@ -20,6 +21,15 @@ _SYSTEM = re.compile(r"\A/(?:etc|usr/share|usr/lib|run)/containers/systemd/")
 
 _WHOLE: Final = {
     "ContainerName": "name",
+    "HealthCmd": "health-cmd",
+    "HealthInterval": "health-interval",
+    "HealthRetries": "health-retries",
+    "HealthStartPeriod": "health-start-period",
+    "HealthTimeout": "health-timeout",
+    "LogDriver": "log-driver",
+    "LogOpt": "log-opt",
+    "StopTimeout": "stop-timeout",
+    "Ulimit": "ulimit",
     "GroupAdd": "group-add",
     "Mount": "mount",
     "Network": "network",
@@ -38,11 +48,13 @@ _WORDS: Final = {
     "DropCapability": "cap-drop",
     "Environment": "env",
     "EnvironmentFile": "env-file",
+    "Label": "label",
 }
 """Keys that hold several, split at blanks."""
-_RESET: Final = frozenset(
-    {*_WORDS, "AddDevice", "GroupAdd", "Mount", "Network", "PodmanArgs", "PublishPort", "Tmpfs", "Volume"}
-)
+_LISTS: Final = (
+    "AddDevice", "GroupAdd", "LogOpt", "Mount", "Network", "PodmanArgs", "PublishPort", "Tmpfs", "Ulimit", "Volume",
+)  # fmt: skip
+_RESET: Final = frozenset({*_WORDS, *_LISTS})
 """Lists: an empty assignment empties them (systemd.syntax(7))."""
 
 
@@ -70,9 +82,10 @@ def read(text: str, *, path: str, files: Files) -> tuple[Workload, ...]:
             for option in _options(entry):
                 draft.take(option)
     draft.at["name"] = _head(text)
+    _named(draft)
     _group(draft, found)
     name = draft.single.get("name") or PurePosixPath(path).stem
-    draft.single["restart"] = next((e.text for e in entries(text) if (e.section, e.key) == ("Service", "Restart")), "")
+    draft.single["restart"] = _restart(entries(text))
     said = Workload(
         name=name,
         argv=argv,
@@ -109,12 +122,35 @@ def _head(text: str) -> Spot:
 
 
 def _argv(draft: Draft, entry: Entry) -> tuple[str, ...]:
-    words = entry.words()
+    words = [_undollared(word) for word in entry.words()]
     for key in [key for key in draft.at if key.startswith("argv.")]:
         del draft.at[key]
     for number, word in enumerate(words):
         draft.mark(f"argv.{number}", word)
-    return tuple(word.text.replace("$$", "$") for word in words)
+    return tuple(word.text for word in words)
+
+
+def _restart(found: Sequence[Entry]) -> str:
+    """With the number of starts that systemd tries in a row, where the unit bounds them."""
+    said = {(entry.section, entry.key): entry.text for entry in found}
+    policy, tries = said.get(("Service", "Restart"), ""), said.get(("Unit", "StartLimitBurst"), "")
+    return f"{policy}:{tries}" if policy == "on-failure" and tries.isdecimal() else policy
+
+
+def _named(draft: Draft) -> None:
+    """Networks and volumes that are units themselves, by the names that those units give them."""
+    network = draft.single.get("network", "")
+    if network.endswith(".network"):
+        draft.single["network"] = _name_in(draft, network, "NetworkName") or network
+    for number, mount in enumerate(draft.mounts):
+        if mount.source.endswith(".volume") and "/" not in mount.source:
+            source = _name_in(draft, mount.source, "VolumeName") or mount.source
+            draft.mounts[number] = replace(mount, source=source)
+
+
+def _name_in(draft: Draft, unit: str, key: str) -> str:
+    text = draft.files.text(unit)
+    return next((entry.word().text for entry in reversed(entries(text or "")) if entry.key == key), "")
 
 
 def _group(draft: Draft, found: Sequence[Entry]) -> None:
@@ -126,7 +162,7 @@ def _group(draft: Draft, found: Sequence[Entry]) -> None:
 def _options(entry: Entry) -> list[Option]:
     """A key of the unit as the options of `podman run` that Quadlet makes of it."""
     if entry.key in _WHOLE:
-        return [_option(_WHOLE[entry.key], entry.word())]
+        return [_option(_WHOLE[entry.key], _undollared(entry.word()))]
     if entry.key in _WORDS:
         return [_option(_WORDS[entry.key], word) for word in _environment_files(entry)]
     special = _SPECIAL.get(entry.key)
@@ -135,10 +171,18 @@ def _options(entry: Entry) -> list[Option]:
 
 def _environment_files(entry: Entry) -> list[Word]:
     """`-file` is read when it is there."""
-    words = entry.words()
+    words = [_undollared(word) for word in entry.words()]
     if entry.key != "EnvironmentFile":
         return words
     return [word.from_(1) if word.text.startswith("-") else word for word in words]
+
+
+def _undollared(word: Word) -> Word:
+    """Every value becomes a word of ExecStart=, where systemd makes `$` of `$$`."""
+    if "$$" not in word.text:
+        return word
+    pieces = [replace(piece, text=piece.text.replace("$$", "$")) for piece in word.pieces]
+    return replace(word, text=word.text.replace("$$", "$"), pieces=pieces)
 
 
 def _option(name: str, value: Word) -> Option:
@@ -152,7 +196,7 @@ def _add_device(entry: Entry) -> list[Option]:
 
 
 def _podman_args(entry: Entry) -> list[Option]:
-    return parse(entry.words(), only_options=True).options
+    return parse([_undollared(word) for word in entry.words()], only_options=True).options
 
 
 def _global_args(entry: Entry) -> list[Option]:
@@ -180,6 +224,14 @@ def _no_new_privileges(entry: Entry) -> list[Option]:
     return _security(entry, "no-new-privileges") if _is_true(entry) else []
 
 
+def _switch(name: str) -> Callable[[Entry], list[Option]]:
+    def made(entry: Entry) -> list[Option]:
+        word = _text(entry, "true" if _is_true(entry) else "false")
+        return [_option(name, word)]
+
+    return made
+
+
 def _text(entry: Entry, text: str) -> Word:
     return Word(text, entry.line, column=entry.column)
 
@@ -193,6 +245,8 @@ _SPECIAL: Final[dict[str, Callable[[Entry], list[Option]]]] = {
     "GlobalArgs": _global_args,
     "NoNewPrivileges": _no_new_privileges,
     "PodmanArgs": _podman_args,
+    "ReadOnly": _switch("read-only"),
+    "RunInit": _switch("init"),
     "SeccompProfile": _seccomp,
     "SecurityLabelDisable": _label_disable,
     "SecurityLabelType": _label_type,

@@ -112,6 +112,15 @@ def filled(said: Workload, draft: Draft) -> Workload:
         device_cgroup_rules=lists.get("device_cgroup_rule", ()),
         hooks_dirs=lists.get("hooks_dir", ()),
         detached=draft.detached,
+        env_files=tuple(draft.env_files),
+        init=draft.life.init,
+        read_only=draft.life.read_only,
+        stop_grace_s=draft.life.stop_grace_s,
+        health=draft.life.health if draft.life.health is not None and draft.life.health.test else None,
+        labels=draft.life.labels,
+        log_driver=draft.life.log_driver,
+        log_options=draft.life.log_options,
+        ulimits=tuple(draft.life.ulimits),
     )
 
 

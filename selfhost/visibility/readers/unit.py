@@ -8,6 +8,8 @@ from selfhost.visibility.readers.words import Piece, Word
 
 _SECTION = re.compile(r"\s*\[(?P<name>[^\]]+)\]\s*\Z")
 _KEY = re.compile(r"(?P<indent>\s*)(?P<key>[A-Za-z][A-Za-z0-9-]*)\s*=\s*")
+_BLANKS = " \t\n\r"
+"""What systemd splits words at; other blanks of Unicode are letters to it."""
 _SPECIFIER = re.compile(r"%(?P<letter>[%A-Za-z])")
 _ESCAPES = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "s": " "}
 _CODES = re.compile(r"x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-7]{3})")
@@ -46,11 +48,11 @@ def entries(text: str) -> list[Entry]:
     found: list[Entry] = []
     section, open_entry = "", None
     for number, raw in enumerate(text.split("\n"), 1):
-        line = raw.rstrip()
+        line = raw.rstrip(_BLANKS)
         if line.lstrip().startswith(("#", ";")):
             continue
         goes_on = line.endswith("\\")
-        body = line[:-1].rstrip() if goes_on else line
+        body = line[:-1].rstrip(_BLANKS) if goes_on else line
         if open_entry is not None:
             open_entry.append(" " + body.lstrip(), number, len(body) - len(body.lstrip()))
         elif named := _SECTION.match(line):
@@ -85,7 +87,7 @@ def specified(word: Word, text: str) -> Word:
 def _split(text: str) -> Iterator[tuple[int, str]]:
     at = 0
     while at < len(text):
-        if text[at].isspace():
+        if text[at] in _BLANKS:
             at += 1
             continue
         start = at
@@ -109,7 +111,7 @@ def _one(text: str, at: int) -> tuple[int, str]:
                 word += letter
         elif letter in "'\"":
             quote = letter
-        elif letter.isspace():
+        elif letter in _BLANKS:
             break
         else:
             word += letter

@@ -178,7 +178,8 @@ def _hook(workload: Workload, host: Host | None, engine: Engine) -> tuple[str, s
         return None
     request = next((request for request in workload.requests if request.driver in _HOOKS), None)
     if request is not None and workload.runtime != "nvidia":
-        return (request.key or "requests.0", request.spelling or "--gpus") if (0,) < version(engine) < (29,) else None
+        hook = (0,) < version(engine) < (29,) or (version(engine) >= (29,) and "nvidia:cdi" not in engine.injects)
+        return (request.key or "requests.0", request.spelling or "--gpus") if hook else None
     if workload.runtime == "nvidia" and toolkit is not None and toolkit.mode == "legacy":
         return "runtime", "runtime nvidia in mode legacy"
     return None

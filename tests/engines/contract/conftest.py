@@ -19,7 +19,7 @@ import pytest
 _ROOT = os.environ.get("SELFHOST_TEST_CACHE") or os.path.join(
     os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "selfhost", "test-wheels"
 )
-_BESIDE = {"vllm": (), "sglang": ("orjson", "ipython", "traitlets")}
+_BESIDE = {"vllm": ("orjson",), "sglang": ("orjson", "ipython", "traitlets")}
 """What the parser imports and an environment of vLLM for the CPU may lack."""
 _WHEEL = ("--only-binary", ":all:", "--no-deps", "--implementation", "cp", "--python-version", "3.11")
 _PLATFORMS = (

@@ -16,6 +16,9 @@ TWO = {"backend": "cuda", "devices": ("GPU-a", "GPU-b"), "kv_cache_bytes": 0}
 EIGHT = {"backend": "cuda", "devices": tuple(f"GPU-{number}" for number in range(8)), "kv_cache_bytes": 0}
 PLACES: dict[str, Sequence[Mapping[str, object]]] = {"vllm": ({}, ONE, TWO), "sglang": (ONE, TWO)}
 
+INSIDE = {"in_image": True, "model_path": "/model/snapshots/0123abcd", "address": "0.0.0.0", "port": 8000}
+"""For the entrypoint of the engine's image."""
+
 WEIGHTS = {
     "vllm": ("bf16", "fp16", "fp32", "fp8", "fp8_per_tensor", "fp8_per_block", "checkpoint"),
     "sglang": ("bf16", "fp16", "fp32", "fp8", "checkpoint"),
@@ -70,6 +73,10 @@ def launches(name: str) -> Iterator[Launch]:
             )
     for cut in CUTS:
         yield launch(**EIGHT, parallel=cut, gpu_memory_utilization=0.88)
+    for domains in (("none.invalid",), ("images.example.org", "192.0.2.7")):
+        yield launch(**ONE, media_domains=domains)
+    for place in PLACES[name]:
+        yield launch(**place, **INSIDE)
     yield launch(**{**ONE, "kv_cache_bytes": 40 * 2**30, "kv_cache_tokens": 300_000})
 
 

@@ -37,9 +37,10 @@ def _read(lines: list[list[str]]) -> dict[str, object]:
 
     args = _first("vllm.entrypoints.common.cli_args", "vllm.entrypoints.launchers.cli_args")
     parser = args.make_arg_parser(FlexibleArgumentParser())  # type: ignore[attr-defined]
+    served = _serve(FlexibleArgumentParser())
     return {
         "version": vllm.__version__,
-        "lines": [_parse(parser, line) for line in lines],
+        "lines": [_parse(parser, line) if line[0].startswith("-") else _parse_served(served, line) for line in lines],
         "flags": sorted({name for action in parser._actions for name in action.option_strings}),
         "variables": list(vllm.envs.environment_variables),
         "values": {
@@ -55,6 +56,23 @@ def _read(lines: list[list[str]]) -> dict[str, object]:
             "--tool-call-parser": sorted({*ToolParserManager.lazy_parsers, *ToolParserManager.tool_parsers}),
         },
     }
+
+
+def _serve(parser: object) -> object:
+    """The parser of `vllm serve`, which is the entrypoint of the image."""
+    from vllm.entrypoints.cli.serve import ServeSubcommand
+
+    ServeSubcommand().subparser_init(parser.add_subparsers(dest="subparser"))  # type: ignore[attr-defined]
+    return parser
+
+
+def _parse_served(parser: object, line: list[str]) -> dict[str, object]:
+    """A line that begins with the model, as the image's entrypoint takes it."""
+    heard = _parse(parser, ["serve", *line])
+    parsed = heard.get("parsed")
+    if isinstance(parsed, dict):
+        parsed["model"] = parsed["model_tag"]  # ServeSubcommand.cmd
+    return heard
 
 
 def _parse(parser: object, line: list[str]) -> dict[str, object]:

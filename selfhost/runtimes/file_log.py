@@ -1,6 +1,7 @@
-"""Reading a growing file."""
+"""A log that is a growing file."""
 
 import codecs
+from collections import deque
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,16 +11,24 @@ def _decoder() -> codecs.IncrementalDecoder:
 
 
 @dataclass(slots=True)
-class Tail:
-    """Reads what was added to a log since the last look; starts over when the file was truncated or replaced.
+class FileLog:
+    """Reads what was added since the last look; starts over when the file was truncated or replaced.
 
-    A character that is cut by the end of the file is kept for the next look.
+    A character that is cut by the end of the file is kept for the next look. Satisfies runtimes.base.Log.
     """
 
     path: Path
     _offset: int = 0
     _inode: int = 0
     _decoder: codecs.IncrementalDecoder = field(default_factory=_decoder)
+
+    @property
+    def where(self) -> str:
+        return str(self.path)
+
+    @property
+    def exists(self) -> bool:
+        return self.path.exists()
 
     def more(self) -> str:
         try:
@@ -33,3 +42,10 @@ class Tail:
             return ""
         self._offset += len(added)
         return self._decoder.decode(added)
+
+    def last(self, lines: int | None) -> str:
+        try:
+            with self.path.open(encoding="utf-8", errors="replace") as stream:
+                return "".join(stream if lines is None else deque(stream, maxlen=lines))
+        except FileNotFoundError:
+            return ""

@@ -1,0 +1,49 @@
+"""Which runtime a deployment has, by its plan; what an earlier plan started may be another one's."""
+
+from typing import cast
+
+from selfhost.core.errors import SelfhostError
+from selfhost.core.paths import Paths
+from selfhost.core.system import LocalSystem
+from selfhost.deploy.state import State
+from selfhost.runtimes.all import RUNTIMES, runtime_of
+from selfhost.runtimes.base import ContainerRuntime, EngineState, Runtime
+from selfhost.shapes.plan import Plan
+
+PROCESS = "process"
+
+
+def of_plan(plan: Plan | None, *, paths: Paths, system: LocalSystem) -> Runtime:
+    """The runtime that `plan` is for; without one, processes, which are found even when every record is lost."""
+    return runtime_of(plan.runtime if plan is not None else PROCESS, paths=paths, system=system)
+
+
+def of_state(state: State, *, paths: Paths, system: LocalSystem) -> Runtime:
+    """The runtime of the engine that was started last."""
+    return of_plan(state.plan(), paths=paths, system=system)
+
+
+def container_runtime(runtime: Runtime) -> ContainerRuntime:
+    """The same runtime, as one that runs images. Raises ValueError for another: our mistake."""
+    if not runtime.info.containers:
+        raise ValueError(f"{runtime.info.name} runs no images")
+    return cast("ContainerRuntime", runtime)
+
+
+def runtimes_with(state: State, *, paths: Paths, system: LocalSystem) -> tuple[Runtime, ...]:
+    """The runtimes that have something of this deployment; where its plan is lost, every one is asked."""
+    plan = state.plan()
+    names = [plan.runtime] if plan is not None else list(RUNTIMES)
+    found = []
+    for name in names:
+        runtime = runtime_of(name, paths=paths, system=system)
+        try:
+            if plan is not None or runtime.processes(state.name) or runtime.inspect(state.name).state in _SOMETHING:
+                found.append(runtime)
+        except SelfhostError:  # an engine that is not installed or does not answer has nothing to show
+            if plan is not None:
+                raise
+    return tuple(found)
+
+
+_SOMETHING = (EngineState.RUNNING, EngineState.STARTING, EngineState.EXITED)

@@ -1,0 +1,190 @@
+"""The surroundings of a machine with cards, without cards: a mount namespace of our own with stand-ins for their nodes,
+for CDI files and for NVIDIA's hook. Engines, allocation and device rules are real; a node is another one of the kernel.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+NULL = (1, 3)
+"""May be opened in every container."""
+FUSE = (10, 229)
+"""May be opened where an engine's device rules say so."""
+HOOK = "nvidia-container-runtime-hook"
+_KEPT = ("null", "zero", "full", "random", "urandom", "tty", "console", "ptmx", "fuse")
+
+_SET_UP = """set -e
+mkdir -p {folder}/dev {folder}/upper {folder}/work
+mount -t tmpfs -o mode=755 tmpfs {folder}/dev
+for name in {kept}; do [ -e /dev/$name ] && cp -a /dev/$name {folder}/dev/; done
+for name in pts shm mqueue; do
+  [ -d /dev/$name ] || continue
+  mkdir {folder}/dev/$name
+  mount --rbind /dev/$name {folder}/dev/$name
+done
+ln -s /proc/self/fd {folder}/dev/fd
+ln -s /proc/self/fd/0 {folder}/dev/stdin
+ln -s /proc/self/fd/1 {folder}/dev/stdout
+ln -s /proc/self/fd/2 {folder}/dev/stderr
+{nodes}
+mount --rbind {folder}/dev /dev
+mount -t overlay overlay -o lowerdir=/etc,upperdir={folder}/upper,workdir={folder}/work /etc
+mkdir -p /etc/cdi
+[ ! -e {folder}/cdi.yaml ] || cp {folder}/cdi.yaml /etc/cdi/nvidia.yaml
+"""
+
+# As NVIDIA's own: it enters the container that is being made and puts in what NVIDIA_VISIBLE_DEVICES names.
+_HOOK = """#!/usr/bin/python3
+import json, os, stat, subprocess, sys
+state = json.load(sys.stdin)
+config = json.load(open(os.path.join(state["bundle"], "config.json")))
+env = dict(pair.split("=", 1) for pair in config["process"]["env"] if "=" in pair)
+cards = json.load(open("CARDS"))
+asked = env.get("NVIDIA_VISIBLE_DEVICES", "")
+numbers = sorted(cards.values()) if asked == "all" else [cards[name] for name in asked.split(",") if name]
+root = config["root"]["path"]
+root = root if os.path.isabs(root) else os.path.join(state["bundle"], root)
+for name in ["nvidiactl", "nvidia-uvm"] + ["nvidia%d" % number for number in numbers]:
+    subprocess.run(["nsenter", "-t", str(state["pid"]), "-m", "--", "sh", "-c",
+                    'mknod "$1" c 1 3 && chmod 666 "$1"', "sh", root + "/dev/" + name], check=True)
+"""
+
+# A runtime that is called `nvidia`: runc, with that hook.
+_RUNTIME = """#!/usr/bin/python3
+import json, os, sys
+words = sys.argv[1:]
+if "create" in words:
+    bundle = words[words.index("--bundle") + 1] if "--bundle" in words else "."
+    path = os.path.join(bundle, "config.json")
+    config = json.load(open(path))
+    hooks = config.setdefault("hooks", {}).setdefault("prestart", [])
+    if not any("HOOK" in hook["path"] for hook in hooks):
+        hooks.append({"path": "HOOK", "args": ["HOOK", "prestart"]})
+        json.dump(config, open(path, "w"))
+os.execvp("runc", ["runc", *words])
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Nodes:
+    """What lies in /dev there: path → (mode, group). `cards`: NVIDIA's UUIDs by their minor numbers."""
+
+    paths: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    links: Mapping[str, str] = field(default_factory=dict)
+    cards: Mapping[str, int] = field(default_factory=dict)
+    cdi: bool = False
+    numbers: tuple[int, int] = FUSE
+    """Major and minor of all of them."""
+
+
+def nodes_of(snapshot: Path, *, cdi: bool = False, hook: bool = False) -> Nodes:
+    """The device nodes of a recorded machine, with their modes and groups there."""
+    recorded = json.loads(snapshot.read_text())
+    paths = {
+        path: (int(str(node.get("mode", "0666")), 8), int(node.get("gid", 0)))
+        for path, node in recorded.get("nodes", {}).items()
+        if node.get("type") == "c" and path.startswith(("/dev/nvidia", "/dev/kfd", "/dev/dri/"))
+    }
+    links = {path: target for path, target in recorded.get("links", {}).items() if path.startswith("/dev/dri/")}
+    return Nodes(paths=paths, links=links, cards=_cards(snapshot), cdi=cdi, numbers=NULL if hook else FUSE)
+
+
+def _cards(snapshot: Path) -> dict[str, int]:
+    from selfhost.core.recorded import Recorded
+    from selfhost.hosts.detect import detect
+
+    cards = detect(Recorded.load(snapshot)).accelerators
+    return {card.uuid: card.index for card in cards if card.uuid}
+
+
+class Around:
+    """A mount namespace that lives as long as its holder."""
+
+    def __init__(self, folder: Path, nodes: Nodes) -> None:
+        self.folder = folder
+        (folder / "bin").mkdir()
+        self._write_toolkit(nodes.cards)
+        if nodes.cdi:
+            (folder / "cdi.yaml").write_text(json.dumps(cdi_of(nodes.cards)))
+        self._holder = subprocess.Popen(
+            ["unshare", "--mount", "--propagation", "private", "sleep", "infinity"], start_new_session=True
+        )
+        self._until_apart()
+        made = "\n".join(_made(self.folder / "dev", nodes))
+        script = _SET_UP.format(folder=folder, kept=" ".join(_KEPT), nodes=made)
+        done = subprocess.run(
+            [*self.prefix, "sh", "-c", script], capture_output=True, text=True, timeout=30, check=False
+        )
+        assert done.returncode == 0, done.stderr
+
+    @property
+    def prefix(self) -> tuple[str, ...]:
+        """Before a command that is to run there."""
+        return ("nsenter", "--target", str(self._holder.pid), "--mount", f"--wdns={self.folder}", "--")
+
+    @property
+    def runtime(self) -> str:
+        return str(self.folder / "bin" / "nvidia-container-runtime")
+
+    def end(self) -> None:
+        self._holder.kill()
+        self._holder.wait(timeout=10)
+
+    def _until_apart(self) -> None:
+        own = os.readlink("/proc/self/ns/mnt")
+        deadline = time.monotonic() + 10
+        while os.readlink(f"/proc/{self._holder.pid}/ns/mnt") == own:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+
+    def _write_toolkit(self, cards: Mapping[str, int]) -> None:
+        folder, hook = self.folder / "bin", self.folder / "bin" / HOOK
+        (self.folder / "cards.json").write_text(json.dumps(dict(cards)))
+        hook.write_text(_HOOK.replace("CARDS", str(self.folder / "cards.json")))
+        (folder / "nvidia-container-runtime").write_text(_RUNTIME.replace("HOOK", str(hook)))
+        for program in folder.iterdir():
+            program.chmod(0o755)
+
+
+def _made(root: Path, nodes: Nodes) -> Iterator[str]:
+    for path, (mode, group) in nodes.paths.items():
+        place = root / path.removeprefix("/dev/")
+        yield f"mkdir -p {place.parent}"
+        yield f"mknod -m {mode:o} {place} c {nodes.numbers[0]} {nodes.numbers[1]} && chown 0:{group} {place}"
+    for path, target in nodes.links.items():
+        place = root / path.removeprefix("/dev/")
+        yield f"mkdir -p {place.parent} && ln -sfn {target} {place}"
+
+
+def cdi_of(cards: Mapping[str, int]) -> dict[str, object]:
+    """As `nvidia-ctk cdi generate` names devices: by number, by UUID, and all of them."""
+
+    def device(name: str, numbers: Sequence[int]) -> dict[str, object]:
+        paths = [f"/dev/nvidia{number}" for number in numbers]
+        return {"name": name, "containerEdits": {"deviceNodes": [{"path": path} for path in paths]}}
+
+    named = [device(str(number), [number]) for number in cards.values()]
+    named += [device(uuid, [number]) for uuid, number in cards.items()]
+    shared = [{"path": path} for path in ("/dev/nvidiactl", "/dev/nvidia-uvm")]
+    return {
+        "cdiVersion": "0.5.0",
+        "kind": "nvidia.com/gpu",
+        "devices": [*named, device("all", sorted(cards.values()))],
+        "containerEdits": {"deviceNodes": shared},
+    }
+
+
+@contextmanager
+def around(folder: Path, nodes: Nodes) -> Iterator[Around]:
+    made = Around(folder, nodes)
+    try:
+        yield made
+    finally:
+        made.end()
+        shutil.rmtree(folder / "dev", ignore_errors=True)
