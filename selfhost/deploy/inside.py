@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from selfhost.doctor.granted import same_card
-from selfhost.hosts.placement import stable_id
+from selfhost.hosts.placement import BACKENDS, stable_id
 from selfhost.runtimes.base import EngineState, Seen
 from selfhost.shapes.host import Accelerator, Host, Known
 from selfhost.shapes.plan import Plan
@@ -93,7 +93,9 @@ def _missing(id: str, plan: Plan, outside: Host) -> Card:
     found = Card(id=id, name=plan.device_name, fate=Fate.UNKNOWN)
     if id.startswith("MIG-"):
         return replace(found, said="the machine lists no such MIG instance; instances are gone after a restart of it")
-    nameless = [card for card in outside.accelerators if not card.uuid and id not in (card.pci, str(card.index))]
+    nameless = [
+        card for card in outside.accelerators if not card.uuid and BACKENDS.get(card.vendor) == plan.build.backend
+    ]
     silent = next((card for card in nameless if _cause(card) is not None), None)
     if silent is not None:
         fate = _cause(silent) or Fate.UNKNOWN

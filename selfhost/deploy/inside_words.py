@@ -11,7 +11,7 @@ from selfhost.shapes.host import Host, Vendor
 from selfhost.shapes.plan import Plan
 
 _GPUS_BY_CDI = (29,)
-"""From this version of Docker on a device request is resolved by CDI."""
+"""From this version of Docker on a device request is resolved by CDI first (https://github.com/moby/moby/pull/50228)."""
 _RELOAD = "https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/troubleshooting.html"
 _XID = "https://docs.nvidia.com/deploy/xid-errors/"
 _MISMATCH = "https://docs.nvidia.com/deploy/nvidia-smi/index.html"
@@ -54,7 +54,8 @@ class Told:
             toolkit = nvidia_toolkit(self.outside)
             return toolkit is not None and toolkit.mode == "legacy"
         engine = engine_seen(self.outside, self.engine)
-        return self.way == "device request" and engine is not None and not at_least(engine, *_GPUS_BY_CDI)
+        by_cdi = engine is None or (at_least(engine, *_GPUS_BY_CDI) and "nvidia:cdi" in engine.injects)
+        return self.way == "device request" and not by_cdi
 
     @property
     def anew(self) -> str:

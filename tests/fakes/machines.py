@@ -124,7 +124,8 @@ HOSTS: dict[str, Host] = {
     "docker-27": a_machine(*TWO, engine=a_docker("27.5.1")),
     "docker-28": a_machine(*TWO, engine=a_docker("28.0.4")),
     "docker-28-cgroupfs": a_machine(*TWO, engine=a_docker("28.0.4", cgroup_driver="cgroupfs")),
-    "docker-29": a_machine(*TWO, engine=a_docker()),
+    "docker-29": a_machine(*TWO, engine=a_docker(injects=("nvidia:cdi", "nvidia:gpus", "nvidia:runtime"))),
+    "docker-29-no-cdi": a_machine(*TWO, engine=a_docker()),
     "docker-legacy": a_machine(
         *TWO,
         engine=a_docker("28.0.4"),
