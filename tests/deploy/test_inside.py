@@ -79,6 +79,10 @@ def test_a_card_off_the_bus_is_found_although_it_lost_its_uuid() -> None:
     assert other.pci == "0000:02:00.0"
 
 
+def test_a_card_that_still_has_its_id_is_off_the_bus_by_what_the_driver_says() -> None:
+    assert fates(of_one("0000:02:00.0"), "rtx-off-the-bus", "docker does not answer") == [Fate.OFF_THE_BUS]
+
+
 def test_a_card_that_no_list_of_the_machine_holds_is_off_the_bus() -> None:
     assert fates(of_one(SECOND), "rtx-usable", inside()) == [Fate.OFF_THE_BUS]
 
@@ -135,6 +139,8 @@ def test_the_kernel_s_line_goes_to_the_card_that_it_names() -> None:
     assert "Xid" not in one.said
     assert "Xid (PCI:0000:02:00): 79" in other.said
     assert "): 31" not in other.said
+    first = replace(one, fate=Fate.OFF_THE_BUS, said="GPU is lost", pci="0000:01:00.0")
+    assert [card.said for card in with_kernel_log((first,), XID)] == ["GPU is lost"]
 
 
 def told(cards: tuple[Card, ...], plan: Plan, outside: Host) -> Finding:

@@ -37,7 +37,7 @@ INTEL = ("/dev/dri/renderD128",)
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One start. `by`: what the machine offers: `hook`, `runtime` (a Jetson's), `cdi`, `nodes`. `devices`: all that it may see."""
+    """One start. `by`: what the machine offers: `hook`, a Jetson's `runtime`, `cdi`, `nodes`. `devices`: all seen."""
 
     snapshot: str
     engine: str
@@ -57,7 +57,7 @@ ROWS = (
     Row("rtx4090", "vllm", "docker", "cdi", NVIDIA),
     Row("rtx3060", "vllm", "docker", "hook", NVIDIA),
     Row("h100", "vllm", "docker", "hook", NVIDIA),
-    Row("jetson-thor", "vllm", "docker", "runtime", ("/dev/nvidia-uvm", "/dev/nvidiactl")),
+    Row("jetson-thor", "vllm", "docker", "runtime", NVIDIA),
     Row("h100", "sglang", "docker", "cdi", NVIDIA),
     Row("h100", "sglang", "podman", "cdi", NVIDIA),
     Row("gb10", "vllm", "docker", "cdi", NVIDIA),

@@ -50,3 +50,18 @@ def _layer(python: str) -> images.Layer:
         **{f"opt/stand-in/{engine}.grammar.json": grammar(engine, python) for engine in VERSIONS},
     }
     return images.files("stand-ins", content, programs=programs)
+
+
+CPU = "vllm/vllm-openai-cpu:v0.32.0-x86_64"
+_CPU_PROGRAM = b"""#!/bin/sh
+[ "$1" = serve ] && shift
+exec python3 /opt/stand-in/engine.py "$@"
+"""
+
+
+def cpu_stand_in() -> TestImage:
+    """What is planned for the processor, quick to start and asking for no parser: for killing and breaking."""
+    program = "usr/local/bin/vllm"
+    content: dict[str, bytes | Path] = {program: _CPU_PROGRAM, "opt/stand-in/engine.py": FAKE}
+    layers = (images.base(), images.files("cpu-stand-in", content, programs=[program]))
+    return TestImage(tags=(f"{HUB}/{CPU}",), layers=layers, entrypoint=("vllm", "serve"))
