@@ -8,7 +8,7 @@ from selfhost.core.errors import EnvironmentMissing
 from selfhost.core.paths import Paths
 from selfhost.core.system import System
 from selfhost.deploy.inside import Card
-from selfhost.deploy.inside_area import Own, deployment, deployments, own_container
+from selfhost.deploy.inside_area import Own, deployment, deployments, describe, own_container
 from selfhost.doctor.area import Area
 from selfhost.doctor.examine import Examination, examine
 from selfhost.doctor.granted import Comparison, compare
@@ -27,6 +27,11 @@ class Looked:
     comparison: Comparison | None = None
     own: Own | None = None
     cards: tuple[Card, ...] = ()
+
+    @property
+    def head(self) -> tuple[str, ...]:
+        """Whose container it is, before the areas."""
+        return (describe(self.own), "") if self.own is not None else ()
 
 
 def look_at(at_work: Invocation, *, host: str | None, inside: str | None) -> Looked:

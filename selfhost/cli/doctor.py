@@ -67,7 +67,7 @@ def command(
     if json:
         at_work.console.json(document(looked, findings, proofs, written))
     elif folder != "-":
-        at_work.console.result("\n".join(lines(at_work.console, examination, comparison, proofs)))
+        at_work.console.result("\n".join([*looked.head, *lines(at_work.console, examination, comparison, proofs)]))
         at_work.console.note(f"\n{summary(findings, written)}")
     shown_bad = any(proof.outcome == "bad" for proof in proofs)
     return ExitCode.NO if shown_bad else Report.of(findings).exit_code

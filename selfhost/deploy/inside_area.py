@@ -102,17 +102,21 @@ def deployments(paths: Paths, system: LocalSystem, outside: Host, *, say: Callab
     return Area(name="deployments", calm="; ".join(calm), findings=tuple(found), unknowns=tuple(unknown))
 
 
-def deployment(own: Own, system: LocalSystem, outside: Host, inside: Host | str) -> tuple[Area, tuple[Card, ...]]:
-    """The one whose container is looked into, and what became of each of its cards."""
+def describe(own: Own) -> str:
+    """Which plan stands behind the container, in a line."""
     plan = own.plan
-    cards = judge(plan, outside, inside, own.seen)
     way = plan.container.injection.way if plan.container is not None else ""
     on = f"{plan.device_name} by {way}" if planned(plan) else "the processor"
+    return f"{plan.name}: {shown(plan.build.engine)} {plan.build.version} on {on}, plan {digest_of(plan)[:12]}"
+
+
+def deployment(own: Own, system: LocalSystem, outside: Host, inside: Host | str) -> tuple[Area, tuple[Card, ...]]:
+    """The one whose container is looked into, and what became of each of its cards."""
+    cards = judge(own.plan, outside, inside, own.seen)
     fates = "; ".join(dict.fromkeys(f"{card.name}: {card.fate.value}" for card in cards))
-    said = f"{plan.name}: {shown(plan.build.engine)} {plan.build.version} on {on}, plan {digest_of(plan)[:12]}"
     area = Area(
         name="deployment",
-        calm=f"{said}; {fates}" if fates else said,
+        calm=fates or "no card, so none to lose",
         findings=(*findings(cards, own.told(outside)), *at_risk(own, system, outside)),
         unknowns=tuple(_unknown(own, cards)),
     )

@@ -7,7 +7,7 @@ from selfhost.deploy.inside import Card, Fate
 from selfhost.plan.container.surrounding import at_least, engine_seen, nvidia_toolkit
 from selfhost.runtimes.containers import container_name
 from selfhost.shapes.finding import Finding, Place, Severity
-from selfhost.shapes.host import Host, Vendor
+from selfhost.shapes.host import Host
 from selfhost.shapes.plan import Plan
 
 _GPUS_BY_CDI = (29,)
@@ -132,7 +132,7 @@ def by_cdi(told: Told) -> str:
 
 
 def _off_the_bus(cards: Sequence[Card], told: Told) -> Finding:
-    nvidia = any(c.vendor is Vendor.NVIDIA for c in told.outside.accelerators) or "NVIDIA" in told.plan.device_name
+    nvidia = told.plan.build.backend == "cuda"
     log = "sudo dmesg | grep -i -e NVRM -e Xid" if nvidia else "sudo dmesg | grep -i -e amdgpu -e xe -e i915"
     return _finding(
         "HX310",
