@@ -6,7 +6,7 @@ DEVICE ?= cpu
 ARGS ?=
 READY := $(VENV)/.ready
 .DEFAULT_GOAL := help
-.PHONY: help setup up test check e2e golden docs readme wheel bench device-check clean
+.PHONY: help setup up test check e2e e2e-containers golden docs readme wheel bench device-check clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | expand -t 16
@@ -30,6 +30,10 @@ check: setup ## what to run before a commit: format, lint, types, imports, words
 e2e: setup ## every test, the long ones too
 	bash scripts/test_tools.sh
 	$(BIN)/python -m pytest $(ARGS)
+
+e2e-containers: setup ## containers with real engines: serving, restarts, faults, kills, the stand-in matrix; half an hour
+	bash scripts/test_tools.sh
+	$(BIN)/python -m pytest -s tests/e2e/test_containers_*.py tests/e2e/test_status_containers.py tests/e2e/test_rendered_files.py $(ARGS)
 
 golden: setup ## write the golden folders of rendered files anew; review them with git diff
 	@if [ -d tests/golden ]; then $(BIN)/python -m pytest tests/render --regenerate -q; else echo "there is no tests/golden to write anew"; fi

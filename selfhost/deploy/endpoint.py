@@ -11,6 +11,7 @@ from selfhost.deploy.names import unknown
 from selfhost.deploy.runtime import of_plan
 from selfhost.deploy.state import State
 from selfhost.deploy.workplace import Workplace
+from selfhost.engines.base import engine
 from selfhost.runtimes.base import Runtime
 from selfhost.runtimes.deployments import names
 from selfhost.shapes.endpoint import Endpoint, Inspector, SecretRef
@@ -42,11 +43,20 @@ def describe_endpoint(plan: Plan, state: State) -> Endpoint:
         runtime=plan.runtime,
         device=plan.device_name,
         context=plan.context,
-        key=SecretRef(str(state.key_file)),
+        key=SecretRef(str(state.key_file)) if takes_key(plan) else None,
         reasoning=plan.reasoning,
         model_dir=plan.model.path,
         chat=not (isinstance(plan.model.has_chat_template, Known) and not plan.model.has_chat_template.value),
     )
+
+
+def takes_key(plan: Plan) -> bool:
+    return bool(engine(plan.build.engine).KEY_VARIABLE)
+
+
+def key_of(plan: Plan, state: State) -> str:
+    """Empty for an engine that takes none: it listens on loopback and a network of its own only."""
+    return ensure_key(state.key_file) if takes_key(plan) else ""
 
 
 def endpoint_of(work: Workplace, name: str) -> tuple[Endpoint, str, Inspector]:
@@ -64,7 +74,7 @@ def endpoint_of(work: Workplace, name: str) -> tuple[Endpoint, str, Inspector]:
     if seen.port is not None:
         plan = replace(plan, port=seen.port)
     if seen.alive and not (starts and not _listens(plan)):
-        return describe_endpoint(plan, state), ensure_key(state.key_file), EngineInspector(runtime, name)
+        return describe_endpoint(plan, state), key_of(plan, state), EngineInspector(runtime, name)
     if starts:
         raise _starting(name, busy)
     raise EnvironmentMissing(f"{name} does not run: {seen.reason}", fix=_ways(state), id="RT008")

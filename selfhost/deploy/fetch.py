@@ -13,6 +13,7 @@ from selfhost.fetch import venv
 from selfhost.fetch.venv import Environment
 from selfhost.models import embedded, weights
 from selfhost.plan.command_line import command_line
+from selfhost.runtimes.base import LocalImage
 from selfhost.shapes.host import Known
 from selfhost.shapes.model import Model, Origin
 from selfhost.shapes.plan import EngineBuild
@@ -77,8 +78,26 @@ def _container(run: Run) -> _Runner:
     announce(run, engine_missing=False, weights_missing=local_folder(run, model) is None, image_missing=here is None)
     run.made(STEP, kind="image", path=plan.image, existed=here is not None)
     run.image = here or runtime.pull(plan.image, sink=run.work.sink, step=STEP)
+    _refuse_other_processor(run, run.image)
     run.plumbing_s += time.monotonic() - began
     return _Runner(words=f"image {plan.image}", was_here=here is not None)
+
+
+_PROCESSORS = {"x86_64": "amd64", "aarch64": "arm64"}
+"""As images name what the kernel calls by the left name."""
+
+
+def _refuse_other_processor(run: Run, image: LocalImage) -> None:
+    """A tag with a single image is pulled whatever it is for; Docker warns and starts it. Raises EnvironmentMissing."""
+    here, made_for = run.gathered.host.cpu.architecture, image.platform.split("/")[1:2]
+    if not run.runtime.info.sees_processes or here not in _PROCESSORS or made_for in ([], [_PROCESSORS[here]]):
+        return
+    raise EnvironmentMissing(
+        f"the image {image.reference} is for {image.platform}; this machine's processor is {here}",
+        why="Its programs can't run here, and nothing was started.",
+        fix=("take an image for this one:\n" + command_line("up", run.gathered.service, change={"image": "NAME:TAG"}),),
+        id="RT079",
+    )
 
 
 def local_folder(run: Run, model: Model) -> str | None:

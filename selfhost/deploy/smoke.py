@@ -3,8 +3,7 @@
 from datetime import UTC, datetime
 from enum import Enum
 
-from selfhost.core.secret import ensure_key
-from selfhost.deploy.endpoint import EngineInspector, describe_endpoint
+from selfhost.deploy.endpoint import EngineInspector, describe_endpoint, key_of
 from selfhost.deploy.run import Run
 from selfhost.deploy.state import Checks
 from selfhost.runtimes.base import Seen
@@ -30,7 +29,7 @@ def check(run: Run) -> str:
     instance = run.runtime.inspect(run.plan.name).instance
     report = runner.run(
         endpoint,
-        key=ensure_key(run.state.key_file),
+        key=key_of(run.plan, run.state),
         inspector=EngineInspector(run.runtime, run.plan.name),
         sink=run.work.sink,
     )
@@ -60,7 +59,7 @@ def quick(run: Run, seen: Seen) -> tuple[Running, Checks | None]:
 
     kept = run.state.checks()
     ours = kept is not None and (kept.plan_digest, kept.instance) == (run.digest, seen.instance)
-    with Client(run.plan.base_url, key=ensure_key(run.state.key_file)) as client:
+    with Client(run.plan.base_url, key=key_of(run.plan, run.state)) as client:
         answer = one_token(client, run.plan.model)
         if answer.status == 401:
             return Running.USELESS, None

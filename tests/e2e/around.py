@@ -91,7 +91,9 @@ def nodes_of(snapshot: Path, *, cdi: bool = False, hook: bool = False) -> Nodes:
         for path, node in recorded.get("nodes", {}).items()
         if node.get("type") == "c" and path.startswith(("/dev/nvidia", "/dev/kfd", "/dev/dri/"))
     }
-    links = {path: target for path, target in recorded.get("links", {}).items() if path.startswith("/dev/dri/")}
+    # udev makes one for every render node; snapshots hold only what was looked at.
+    renders = [path.rpartition("/")[2] for path in paths if path.startswith("/dev/dri/renderD")]
+    links = {f"/dev/dri/by-path/pci-0000:0{number}:00.0-render": f"../{name}" for number, name in enumerate(renders, 3)}
     return Nodes(paths=paths, links=links, cards=_cards(snapshot), cdi=cdi, numbers=NULL if hook else FUSE)
 
 

@@ -2,6 +2,7 @@
 
 import os
 import random
+import shlex
 import shutil
 import signal
 import subprocess
@@ -139,8 +140,10 @@ class Daemon:
         return (self._folder / "log").read_text(errors="replace")
 
     def kill(self) -> None:
-        """As a crash."""
+        """As a crash. Its containerd ends with it, and where process 1 reaps nobody would still count as running."""
         self._end(signal.SIGKILL)
+        for file in ("pid", "exec/containerd/containerd.pid"):
+            (self._folder / file).unlink(missing_ok=True)
 
     def stop(self) -> None:
         self._end(signal.SIGTERM)
@@ -173,6 +176,14 @@ def docker_daemon(
             daemon.client.run("rm", "-f", container)
     finally:
         daemon.stop()
+        _unmount_below(folder)
+
+
+def _unmount_below(folder: Path) -> None:
+    """What a daemon that was killed left mounted, so that the folder can be removed."""
+    mounted = [line.split()[1] for line in Path("/proc/self/mounts").read_text().splitlines()]
+    for point in sorted((one for one in mounted if one.startswith(f"{folder}/")), reverse=True):
+        subprocess.run(["umount", "--lazy", point], check=False)
 
 
 @contextmanager
@@ -191,17 +202,27 @@ def _until_it_answers(client: Client, daemon: subprocess.Popen[bytes], log: Path
     raise AssertionError(log.read_text(errors="replace")[-2000:])
 
 
-@contextmanager
-def podman(folder: Path, *, prefix: Sequence[str] = (), driver: str = "vfs") -> Iterator[Client]:
-    """`prefix`: where it runs (tests.e2e.around)."""
-    runtime = runc_within_limits(folder / "bin", "runc-within-limits")
-    wrapper = folder / "bin" / "podman"
-    (folder / "containers.conf").write_text(_PODMAN_CONF.format(runtime=runtime))
-    wrapper.write_text(
-        f"#!/bin/sh\nexec {' '.join(prefix)} {shutil.which('podman')} --root {folder}/root --runroot {folder}/run "
-        f'--storage-driver {driver} --cgroup-manager cgroupfs --events-backend file "$@"\n'
+def adding(program: Path, argv: Sequence[str], words: Sequence[str]) -> Path:
+    """A program that is `argv`, with `words` added to what `run` and `create` are told."""
+    added = (
+        f'case "$1" in run|create) verb=$1; shift; set -- "$verb" {shlex.join(words)} "$@";; esac\n' if words else ""
     )
-    wrapper.chmod(0o755)
+    program.parent.mkdir(exist_ok=True)
+    program.write_text(f'#!/bin/sh\n{added}exec {shlex.join(argv)} "$@"\n')
+    program.chmod(0o755)
+    return program
+
+
+@contextmanager
+def podman(
+    folder: Path, *, prefix: Sequence[str] = (), driver: str = "vfs", words: Sequence[str] = ()
+) -> Iterator[Client]:
+    """`prefix`: where it runs (tests.e2e.around). `words`: as in `adding`."""
+    runtime = runc_within_limits(folder / "bin", "runc-within-limits")
+    (folder / "containers.conf").write_text(_PODMAN_CONF.format(runtime=runtime))
+    own = ("--root", f"{folder}/root", "--runroot", f"{folder}/run", "--storage-driver", driver)
+    argv = (*prefix, str(shutil.which("podman")), *own, "--cgroup-manager", "cgroupfs", "--events-backend", "file")
+    wrapper = adding(folder / "bin" / "podman", argv, words)
     path = f"{wrapper.parent}:{os.environ['PATH']}"
     client = Client("podman", (str(wrapper),), {"CONTAINERS_CONF": str(folder / "containers.conf"), "PATH": path})
     try:

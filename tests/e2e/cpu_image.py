@@ -28,14 +28,26 @@ exec "$ENGINE_PYTHON" -m vllm.entrypoints.openai.api_server --model "$model" "$@
 
 def load(client: Client) -> None:
     program = "usr/local/bin/vllm"
-    layers = (images.base(), images.files("vllm-wrapper", {program: _VLLM}, programs=[program]))
-    client.load_images([TestImage(tags=(TAG,), layers=layers, entrypoint=("vllm", "serve"))])
+    wrapper = images.files("vllm-wrapper", {program: _VLLM}, programs=[program])
+    layers = (images.base(), images.installed("g++", "libnuma1"), wrapper)
+    client.load_images([TestImage(tags=(f"docker.io/{TAG}",), layers=layers, entrypoint=("vllm", "serve"))])
 
 
 def override(service: str, engines: Path) -> str:
     """Compose's own merge adds the mounts and the variable to what was rendered. YAML takes JSON as it is."""
+    python, mounts = _engine(engines)
+    added: Mapping[str, object] = {"environment": {"ENGINE_PYTHON": python}, "volumes": [f"{one}:ro" for one in mounts]}
+    return json.dumps({"services": {service: added}})
+
+
+def run_words(engines: Path) -> tuple[str, ...]:
+    """The same for `docker run` and `podman run`, whose lines have no file for additions."""
+    python, mounts = _engine(engines)
+    return ("--env", f"ENGINE_PYTHON={python}", *(word for one in mounts for word in ("--volume", f"{one}:ro")))
+
+
+def _engine(engines: Path) -> tuple[str, tuple[str, ...]]:
     python = next(path for path in sorted(engines.glob("vllm-*-cpu-*/bin/python")) if path.exists())
     prefix = Path(sys.base_prefix).resolve()
-    mounts = [f"{engines}:{engines}:ro", *([f"{prefix}:{prefix}:ro"] if prefix != Path("/usr") else [])]
-    added: Mapping[str, object] = {"environment": {"ENGINE_PYTHON": str(python)}, "volumes": mounts}
-    return json.dumps({"services": {service: added}})
+    folders = (engines, *((prefix,) if prefix != Path("/usr") else ()))
+    return str(python), tuple(f"{folder}:{folder}" for folder in folders)

@@ -12,14 +12,15 @@ import os
 import shutil
 import subprocess
 import tarfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
 from tests.e2e.debian13 import cache
 
-BASE_PACKAGES = ("ca-certificates", "g++", "libnuma1", "python3")
+BASE_PACKAGES = ("ca-certificates", "python3")
 _NOT_NEEDED = ("var/cache/apt/*", "var/lib/apt/lists/*", "usr/share/doc/*", "usr/share/man/*", "usr/share/locale/*")
 _EPOCH = "1970-01-01T00:00:00Z"
 
@@ -72,7 +73,7 @@ def layer(name: str, key: str, write: Callable[[tarfile.TarFile], None]) -> Laye
     folder.mkdir(parents=True, exist_ok=True)
     stem = f"{name}-{hashlib.sha256(key.encode()).hexdigest()[:12]}"
     target, noted = folder / f"{stem}.tar", folder / f"{stem}.sha256"
-    with (folder / f"{name}.lock").open("w") as turn:
+    with (folder / "lock").open("w") as turn:
         fcntl.flock(turn, fcntl.LOCK_EX)
         if not noted.is_file():
             for old in folder.glob(f"{name}-????????????.*"):
@@ -91,29 +92,68 @@ def base() -> Layer:
     """Debian 12 with Python and nothing else."""
 
     def write(archive: tarfile.TarFile) -> None:
-        root = cache() / "test-images" / "root"
-        shutil.rmtree(root, ignore_errors=True)
-        include = f"--include={','.join(BASE_PACKAGES)}"
-        try:
-            done = subprocess.run(
-                ["debootstrap", "--variant=minbase", include, "bookworm", str(root)],
-                capture_output=True, text=True, timeout=540, check=False,
-                env={**os.environ, "PATH": f"{os.environ['PATH']}:/usr/sbin:/sbin"},
-            )  # fmt: skip
-            assert done.returncode == 0, done.stdout[-2000:]
-            for pattern in _NOT_NEEDED:
-                for found in root.glob(pattern):
-                    shutil.rmtree(found) if found.is_dir() and not found.is_symlink() else found.unlink()
+        with _root() as root:
+            _done("debootstrap", "--variant=minbase", f"--include={','.join(BASE_PACKAGES)}", "bookworm", str(root))
             (root / "workspace").mkdir(mode=0o777)
-            for entry in sorted(root.iterdir()):
-                if entry.name not in ("dev", "proc", "sys"):
-                    archive.add(entry, entry.name)
+            _clean(root)
+            for path in sorted(root.iterdir()):
+                if path.name not in ("dev", "proc", "sys"):
+                    archive.add(path, path.name)
             for name in ("dev", "proc", "sys"):
                 archive.addfile(_folder(name))
-        finally:
-            shutil.rmtree(root, ignore_errors=True)
 
     return layer("base", repr((BASE_PACKAGES, _NOT_NEEDED)), write)
+
+
+def installed(*packages: str) -> Layer:
+    """What Debian's own installer adds to the base: files that were not there or are changed."""
+    below = base()
+
+    def write(archive: tarfile.TarFile) -> None:
+        with _root() as root:
+            root.mkdir()
+            _done("tar", "-C", str(root), "-xf", str(below.path))
+            shutil.copy("/etc/resolv.conf", root / "etc" / "resolv.conf")
+            for name, minor in (("null", 3), ("zero", 5), ("urandom", 9)):
+                _done("mknod", "-m", "666", str(root / "dev" / name), "c", "1", str(minor))
+            before = dict(_times(root))
+            _done("chroot", str(root), "apt-get", "update", "-qq")
+            _done("chroot", str(root), "apt-get", "install", "-y", "-qq", "--no-install-recommends", *packages)
+            _clean(root)
+            for path, changed in sorted(_times(root)):
+                if before.get(path) != changed and not path.startswith(("dev/", "proc/", "sys/")):
+                    archive.add(root / path, path, recursive=False)
+
+    return layer("installed", repr((below.digest, packages)), write)
+
+
+@contextmanager
+def _root() -> Iterator[Path]:
+    root = cache() / "test-images" / "root"
+    shutil.rmtree(root, ignore_errors=True)
+    try:
+        yield root
+    finally:
+        shutil.rmtree(root, ignore_errors=True)
+
+
+def _times(root: Path) -> Iterator[tuple[str, int]]:
+    for folder, folders, names in os.walk(root):
+        for name in (*folders, *names):
+            path = Path(folder) / name
+            yield str(path.relative_to(root)), path.lstat().st_ctime_ns if not path.is_dir() else 0
+
+
+def _clean(root: Path) -> None:
+    for pattern in _NOT_NEEDED:
+        for found in root.glob(pattern):
+            shutil.rmtree(found) if found.is_dir() and not found.is_symlink() else found.unlink()
+
+
+def _done(*argv: str) -> None:
+    env = {**os.environ, "PATH": f"{os.environ['PATH']}:/usr/sbin:/sbin", "DEBIAN_FRONTEND": "noninteractive"}
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=540, check=False, env=env)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
 
 
 def files(name: str, content: Mapping[str, bytes | Path], *, programs: Iterable[str] = ()) -> Layer:

@@ -11,7 +11,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,7 @@ SNAPSHOTS = ROOT / "tests" / "snapshots"
 NVIDIA = ("/dev/nvidia-uvm", "/dev/nvidia0", "/dev/nvidiactl")
 AMD = ("/dev/dri/renderD128", "/dev/kfd")
 INTEL = ("/dev/dri/renderD128",)
+ARM = ("gb10", "jetson-thor")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +96,8 @@ def machine(row: Row, folders: pytest.TempPathFactory, images: list[Any]) -> Ite
     """Short folders: podman refuses one of more than 50 letters."""
     nodes = nodes_of(SNAPSHOTS / f"{row.snapshot}.json", cdi=row.by == "cdi", hook=row.by in ("hook", "runtime"))
     with around(folders.mktemp("a"), nodes) as there, _engine(row, folders.mktemp("e"), there) as client:
-        client.load_images([image for image in images if f"{HUB}/{_tag(row)}" in image.tags])
+        arch = "arm64" if row.snapshot in ARM else "amd64"  # of the machine that is played; the programs are this one's
+        client.load_images([replace(one, arch=arch) for one in images if f"{HUB}/{_tag(row)}" in one.tags])
         yield there, client
 
 

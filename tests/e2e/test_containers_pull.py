@@ -15,6 +15,7 @@ import pytest
 
 from tests.e2e.containers import Client, Daemon, docker_daemon
 from tests.e2e.engine_images.stand_ins import cpu_stand_in
+from tests.e2e.images import Layer, files
 from tests.e2e.registry import PASSWORD, USER, Registry, registry, slow_door
 from tests.e2e.world import World, settle
 
@@ -34,12 +35,14 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
     with registry(tmp_path_factory.mktemp("r")) as made, docker_daemon(tmp_path_factory.mktemp("b")) as daemon:
         push(daemon.client, made, TAG)
         push(daemon.client, made, "arm", arch="arm64")
+        push(daemon.client, made, "large", more=(files("large", {"opt/large": b"\0" * 640 * 2**20}),))
         yield made
 
 
-def push(client: Client, made: Registry, tag: str, *, arch: str = "amd64") -> None:
+def push(client: Client, made: Registry, tag: str, *, arch: str = "amd64", more: tuple[Layer, ...] = ()) -> None:
     name = f"{made.address}/{REPOSITORY}:{tag}"
-    client.load_images([replace(cpu_stand_in(), tags=(name,), arch=arch)])
+    image = cpu_stand_in()
+    client.load_images([replace(image, tags=(name,), arch=arch, layers=(*image.layers, *more))])
     client.run("push", name)
     client.run("image", "rm", name)
 
@@ -128,7 +131,7 @@ def test_a_daemon_that_dies_during_a_pull_is_told_and_the_next_up_goes_on(
         rest = running.communicate(timeout=60)[1]
         assert running.returncode == 4
         error = json.loads(next(line for line in rest.splitlines() if "selfhost.error" in line))["error"]
-        assert error["id"] in ("RT060", "RT061", "RT064", "RT070"), error
+        assert error["id"] == "RT069", error
         assert not (world.folder / "bundle" / "compose.yaml").exists()
     daemon.start()
     done = up(world, f"{store.address}/{REPOSITORY}:{TAG}")
@@ -157,12 +160,22 @@ def fill(file: Path) -> None:
                 size //= 2
 
 
-def test_no_space_for_a_pull_is_told_with_where_it_lacks(
+def test_a_disk_that_is_nearly_full_is_told_before_anything_is_pulled(
     store: Registry, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     with small_disk(tmp_path_factory.mktemp("s"), "90m") as place, docker_daemon(place) as daemon:
         error = error_of(up(world_of(daemon.client, tmp_path), f"{store.address}/{REPOSITORY}:{TAG}"))
-        assert error["id"] == "RT070"
+        assert error["id"] == "RT011"
+        assert str(place) in error["what"]
+        assert daemon.client.run("image", "ls", "-q") == ""
+
+
+def test_no_space_during_a_pull_is_told(
+    store: Registry, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    with small_disk(tmp_path_factory.mktemp("s"), "700m") as place, docker_daemon(place) as daemon:
+        error = error_of(up(world_of(daemon.client, tmp_path), f"{store.address}/{REPOSITORY}:large"))
+        assert error["id"] == "RT070", error
         assert "no space left" in error["evidence"]
 
 

@@ -1,56 +1,15 @@
 """`kill -9` of `up` at many moments: a rerun converges to one checked engine, and nothing is left behind."""
 
-import json
-import os
 import random
-import signal
-import threading
 import time
 
 import pytest
 
+from tests.e2e.killing import at_step, at_time, kill_at
 from tests.e2e.world import World
 
 AFTER_FETCH = ("fetch", "render", "lint", "apply", "wait", "smoke")
 DELAYS_S = (0.0, 0.01, 0.05, 0.2)
-
-
-def kill_at(world, moment) -> str:
-    """Start `up` and kill its whole session when `moment(elapsed_s, step)` says so; return the step it was at."""
-    process = world.start(*world.up_words())
-    steps: list[str] = ["start"]
-
-    def read():
-        whole = (line for line in process.stderr if line.startswith("{") and line.endswith("}\n"))
-        steps.extend(json.loads(line)["step"] for line in whole)
-
-    reader = threading.Thread(target=read, daemon=True)
-    reader.start()
-    began = time.monotonic()
-    while process.poll() is None and not moment(time.monotonic() - began, steps[-1]):
-        time.sleep(0.002)
-    if process.poll() is None:
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait(timeout=30)
-    process.stdout.close()
-    reader.join(timeout=30)
-    process.stderr.close()
-    return steps[-1]
-
-
-def at_time(limit_s: float):
-    return lambda elapsed_s, _: elapsed_s >= limit_s
-
-
-def at_step(step: str, delay_s: float):
-    seen: list[float] = []
-
-    def moment(elapsed_s, now):
-        if now == step and not seen:
-            seen.append(elapsed_s)
-        return bool(seen) and elapsed_s >= seen[0] + delay_s
-
-    return moment
 
 
 def converges(world) -> None:
