@@ -1,6 +1,9 @@
 """Every test gets a home, XDG folders and a working directory of its own; pip's settings and HF_HOME stay."""
 
 import os
+import shutil
+import tempfile
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -13,6 +16,23 @@ settings.load_profile("same")
 _SPEECH = ("NO_COLOR", "FORCE_COLOR", "CI", "COLUMNS", "SELFHOST_DEBUG")
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config):
+    """A folder of this run alone: pytest's own lies beside those of other runs and is cleared while those still go."""
+    if config.option.basetemp is None and not hasattr(config, "workerinput"):
+        config.option.basetemp = tempfile.mkdtemp(prefix="selfhost-tests-")
+        config.stash[_OWN] = Path(config.option.basetemp)
+
+
+def pytest_sessionfinish(session, exitstatus):
+    """Left after a failure, to be looked at; and left where something is still mounted in it."""
+    folder = session.config.stash.get(_OWN, None)
+    mounted = Path("/proc/self/mounts")
+    if exitstatus == 0 and folder and not (mounted.exists() and f" {folder}/" in mounted.read_text()):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+_OWN = pytest.StashKey[Path]()
 _CACHE = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
 _STATE = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
 

@@ -175,8 +175,10 @@ def docker_daemon(
         for container in daemon.client.run("ps", "-aq").split():
             daemon.client.run("rm", "-f", container)
     finally:
-        daemon.stop()
-        _unmount_below(folder)
+        try:
+            daemon.stop()
+        finally:
+            _unmount_below(folder)
 
 
 def _unmount_below(folder: Path) -> None:
