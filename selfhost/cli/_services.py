@@ -1,5 +1,6 @@
 """Which services a command is about: one from its options, or those of a selfhost.yaml."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import fields, replace
 from pathlib import Path
@@ -19,8 +20,11 @@ _ALONE = ("name", "port", "image")
 
 
 def services_of(asked: Asked, at_work: Invocation, *, verb: str, file: str | None) -> list[Service]:
-    """Services in the file's order. With a file, MODEL is the name of one of them. Raises InputError."""
-    if file is None and (asked.model is not None or not Path(FILE).is_file()):
+    """Services in the file's order. With a file, MODEL is the name of one of them. Raises InputError.
+
+    Without `--file`, ./selfhost.yaml counts where no MODEL is named, and for a MODEL that is one of its services.
+    """
+    if file is None and not (Path(FILE).is_file() and (asked.model is None or _in_here(asked.model))):
         return [service_of(asked, at_work, verb=verb)]
     from selfhost.cli._stack_file import stack_of
     from selfhost.stack.find import select
@@ -32,6 +36,31 @@ def services_of(asked: Asked, at_work: Invocation, *, verb: str, file: str | Non
     if len(chosen) > 1:
         _refuse_alone(typed, path, chosen)
     return [_over(service, typed) for service in chosen]
+
+
+def _in_here(model: str) -> bool:
+    """Whether ./selfhost.yaml has a service of this name; a broken file that may have one is told about."""
+    from selfhost.cli._stack_file import stack_of
+
+    try:
+        return any(service.name == model for service in stack_of(FILE).services)
+    except InputError:
+        try:
+            return re.search(rf"(?m)^\s+{re.escape(model)}\s*:", Path(FILE).read_text("utf-8", "replace")) is not None
+        except OSError:
+            return False
+
+
+def with_neighbours(services: list[Service]) -> list[Service]:
+    """These and the others of their file, which will run beside them."""
+    from selfhost.cli._stack_file import stack_of
+    from selfhost.plan.command_line import in_file
+
+    path = in_file(services[0])
+    if not path:
+        return services
+    chosen = {service.origins["service"]: service for service in services}
+    return [chosen.get(one.origins["service"], one) for one in stack_of(path).services]
 
 
 def _refuse_alone(typed: Service, path: str, chosen: list[Service]) -> None:
@@ -58,17 +87,26 @@ def _over(service: Service, typed: Service) -> Service:
 
 
 def with_locks(
-    services: list[Service], *, file: str | None, locked: bool
+    services: list[Service], *, locked: bool
 ) -> Iterator[tuple[Service, "Entry | None"]]:  # fmt: skip
     """Each service, with `locked` pinned to its entry of the lock beside the file."""
     if not locked:
         yield from ((service, None) for service in services)
         return
+    from selfhost.plan.command_line import in_file
+
+    if not in_file(services[0]):
+        raise InputError(
+            f"--locked is about services of a selfhost.yaml, and `{services[0].model or 'the best model'}` is none",
+            why="A selfhost.lock has what was started from the file beside it.",
+            fix=("name the file that the lock belongs to:\nselfhost up --locked --file selfhost.yaml",),
+            id="CF079",
+        )
     from selfhost.deploy.lockfile import read_lock
     from selfhost.stack.find import LOCK
     from selfhost.stack.locked import entry_of, pinned
 
-    path = Path(file or FILE).with_name(LOCK)
+    path = Path(in_file(services[0])).with_name(LOCK)
     entries = read_lock(path)
     for service in services:
         entry = entry_of(entries, service.name, path=str(path))

@@ -12,6 +12,8 @@ from selfhost.shapes.exit import ExitCode
 
 Explain = Annotated[bool, typer.Option("--explain", help="Every decision, with evidence, source and alternatives.")]
 
+WORST = (ExitCode.OK, ExitCode.UNDECIDED, ExitCode.NO)
+
 
 def command(
     context: typer.Context,
@@ -30,15 +32,18 @@ def command(
     image: ask.Image = None,
     trust_remote_code: ask.RemoteCode = False,
     allow_pickle: ask.Pickle = False,
+    file: ask.File = None,
     explain: Explain = False,
     json: Json = False,
     host: ask.Facts = None,
 ) -> ExitCode:
     """What `up` would do, each decision with its reason. Exit 0: fits, 1: does not, 3: too close to call."""
     from selfhost.cli._eyes import facts_of
+    from selfhost.cli._services import services_of, with_neighbours
     from selfhost.cli._work import workplace
     from selfhost.deploy.fit import ways_of
     from selfhost.deploy.gather import plan_for
+    from selfhost.deploy.together import refuse_shared_cards
     from selfhost.plan.describe import EXIT, describe
     from selfhost.plan.fit import next_steps
     from selfhost.plan.to_json import to_json
@@ -52,13 +57,18 @@ def command(
     )  # fmt: skip
     place = ("--host", host) if host else ()
     with proposing("plan", place):
-        service = ask.service_of(asked, at_work, verb="plan")
-        gathered = plan_for(workplace(at_work, progress="quiet"), service, host=facts_of(at_work, host))
+        services = services_of(asked, at_work, verb="plan", file=file)
+        work, there = workplace(at_work, progress="quiet"), facts_of(at_work, host)
+        refuse_shared_cards(work, with_neighbours(services), host=there)
+        found = [(service, plan_for(work, service, host=there)) for service in services]
     if json:
-        at_work.console.json(to_json(gathered.plan))
-    else:
+        plans = [to_json(gathered.plan) for _, gathered in found]
+        at_work.console.json(plans[0] if len(plans) == 1 else {"schema": "selfhost.plans/1", "plans": plans})
+    for number, (service, gathered) in enumerate(found if not json else ()):
+        if number:
+            at_work.console.result("")
         at_work.console.result(describe(gathered.plan, explain=explain, chosen=gathered.model_reason))
         ways = ways_of(gathered, door=Door(verb="plan", place=place) if host else Door(verb="up"))
         for step in next_steps(gathered.plan, service, ways, place=place):
             at_work.console.note("  → " + step.replace("\n", "\n      "))
-    return EXIT[gathered.plan.verdict]
+    return max((EXIT[gathered.plan.verdict] for _, gathered in found), key=WORST.index)

@@ -57,8 +57,9 @@ def command(
     """Write the files that start a model without selfhost. Exit 1: with --check they differ, or have errors."""
     from selfhost.cli import _render
     from selfhost.cli._eyes import facts_of
-    from selfhost.cli._services import services_of
+    from selfhost.cli._services import services_of, with_neighbours
     from selfhost.cli._work import workplace
+    from selfhost.deploy.together import refuse_shared_cards
 
     at_work = invocation(context)
     asked = ask.Asked(
@@ -77,5 +78,7 @@ def command(
     place = ("--host", host) if host else ()
     with proposing(f"render {target}", place):
         services = services_of(asked, at_work, verb=f"render {target}", file=file)
-        made = _render.make(workplace(at_work, progress="quiet"), services, wish=wish, host=facts_of(at_work, host))
+        work, there = workplace(at_work, progress="quiet"), facts_of(at_work, host)
+        refuse_shared_cards(work, with_neighbours(services), host=there)
+        made = _render.make(work, services, wish=wish, host=there)
     return _render.show(made, wish=wish, console=at_work.console, json=json)

@@ -44,10 +44,11 @@ def command(
     host: ask.Host = None,
 ) -> int:
     """Bring a model up and check that it answers sanely. A rerun continues, or checks what runs."""
-    from selfhost.cli._services import services_of, with_locks
+    from selfhost.cli._services import services_of, with_locks, with_neighbours
     from selfhost.cli._work import workplace
     from selfhost.deploy import ready
-    from selfhost.deploy.up import up
+    from selfhost.deploy.together import refuse_shared_cards
+    from selfhost.deploy.up import Result, up
 
     at_work = invocation(context)
     asked = ask.Asked(
@@ -70,8 +71,11 @@ def command(
     )
     services = services_of(asked, at_work, verb="up", file=file)
     work = workplace(at_work, progress=progress, yes=yes)
-    results = []
-    for service, entry in with_locks(services, file=file, locked=locked):
+    refuse_shared_cards(work, with_neighbours(services))
+    results: list[Result] = []
+    for service, entry in with_locks(services, locked=locked):
+        if len(services) > 1 and not json:
+            at_work.console.note(f"{service.name} ({len(results) + 1} of {len(services)})")
         results.append(up(work, service, wait_for_lock=wait, overwrite=overwrite, locked=entry))
         if not json:
             at_work.close()

@@ -4,21 +4,27 @@ from pathlib import Path
 
 from selfhost.core.errors import InputError
 from selfhost.deploy.state import State
-from selfhost.plan.command_line import command_line
+from selfhost.plan.command_line import command_line, in_file
 from selfhost.shapes.model import Model, Origin
 from selfhost.shapes.service import Service
 
 
 def refuse_other_model(state: State, service: Service, model: Model) -> None:
-    """Two models of the same base name must not silently replace each other; with --name it was asked for."""
+    """Two models of the same base name must not silently replace each other; with --name it was asked for.
+
+    A name in a selfhost.yaml asks for nothing: another folder's file may have that name for another model.
+    """
     before = state.plan()
-    if before is None or "name" in service.origins or identity(before.model) == identity(model):
+    asked = service.origins.get("name", "").startswith("--")
+    if before is None or asked or identity(before.model) == identity(model):
         return
+    named = {"name": service.name if in_file(service) else f"{service.name}-2"}
     raise InputError(
         f"`{service.name}` already names a deployment of {before.model.path or before.model.id}",
         why="A deployment keeps its model; another model under the same name would replace it.",
         fix=(
-            "give this one a name of its own:\n" + command_line("up", service, change={"name": f"{service.name}-2"}),
+            ("if that is meant, say so:\n" if in_file(service) else "give this one a name of its own:\n")
+            + command_line("up", service, change=named),
             f"or take the other down first:\nselfhost down {service.name}",
         ),
         id="CF010",

@@ -53,7 +53,7 @@ def _compose(files: Mapping[str, str], folder: str) -> Workload:
             f"{len(found)} services stand in {shown} and {override}",
             why="selfhost starts one container of a bundle, and would leave the others out.",
             fix=("put a further service into a Compose file of its own",),
-            id="CF081",
+            id="CF086",
             place=Place(path=override if compose.OVERRIDE in files else shown),
         )
     wrong = _path(folder, "compose.override.yaml")
@@ -90,7 +90,7 @@ def _run(files: Mapping[str, str], folder: str) -> Workload:
             f"{path} starts no container",
             why="No `docker run` or `podman run` was found in it.",
             fix=("write it anew:\nselfhost render docker MODEL -o DIR --overwrite",),
-            id="CF082",
+            id="CF087",
             place=Place(path=path),
         )
     return replace(found[-1], detached=False)
@@ -123,5 +123,5 @@ def _missing(name: str, target: str) -> InputError:
         f"the files for {target} have no {name}",
         why="It is the file that the container is started from.",
         fix=(f"write it anew:\nselfhost render {target} MODEL -o DIR",),
-        id="CF083",
+        id="CF088",
     )

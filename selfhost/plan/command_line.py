@@ -9,7 +9,7 @@ from selfhost.engines.flags import Vocabulary, read
 from selfhost.shapes.service import Service
 
 _NOTHING: Mapping[str, str | None] = MappingProxyType({})
-_IN_FILE = re.compile(r"(?!--)(?P<file>.+):\d+ ")
+_IN_FILE = re.compile(r"(?P<file>.+):\d+ (?P<service>\S+)")
 _OF_THE_PLACE = ("name", "device", "port", "concurrency", "engine")
 """Options that say where and how much is served; the others are about one model."""
 _SAME = {
@@ -31,7 +31,7 @@ def command_line(
     `change` maps fields of the service to new values, None to leave the option out. With another `model` only the
     options that are not about the former one stay, and those in `keep`.
     """
-    file = _file(service)
+    file = in_file(service)
     kept = [] if model or file else list(service.engine_args)
     stays = {*_OF_THE_PLACE, *keep}
     options = {field: said for field, said in _said(service) if not model or field in stays}
@@ -50,13 +50,18 @@ def _subject(service: Service, model: str, file: str) -> list[str]:
     """Another model, one service of a file, or the model that was named."""
     if model or not file:
         return [model or _model(service)]
-    return [service.name, "--file", file]
+    return [_place(service)[1], "--file", file]
 
 
-def _file(service: Service) -> str:
-    """The selfhost.yaml that the service stands in, by where its name came from."""
-    match = _IN_FILE.match(service.origins.get("name", ""))
-    return match["file"] if match else ""
+def in_file(service: Service) -> str:
+    """The selfhost.yaml that the service stands in, empty for none."""
+    return _place(service)[0]
+
+
+def _place(service: Service) -> tuple[str, str]:
+    """The file and the name that the service has there, whatever `--name` makes of it."""
+    match = _IN_FILE.fullmatch(service.origins.get("service", ""))
+    return (match["file"], match["service"]) if match else ("", "")
 
 
 def _model(service: Service) -> str:

@@ -11,8 +11,8 @@ from selfhost.shapes.service import Service
 FLAG = "--gpu-memory-utilization"
 _OF = {
     "vllm": "of the whole card, computed with it; the engine starts only where so much is free",
-    "sglang": "for weights and KV cache, of what is free at its start and computed as of an empty card; buffers of a "
-    "running request come on top",
+    "sglang": "for weights and KV cache, of what is free at its start; computed as of an empty card, so beside another "
+    "engine on it this one gets less. Buffers of a running request come on top",
 }
 _SOURCE = {
     "vllm": "vLLM 0.33.0: config/cache.py, v1/worker/utils.py",

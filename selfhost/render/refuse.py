@@ -13,7 +13,7 @@ def refuse_unsayable(workload: Workload, target: str) -> None:
             f"{part} cannot be written as {target}",
             why="The file would say less than what is meant, and something else would run.",
             fix=("leave it out, or write it as a process or for another runtime:\nselfhost render --help",),
-            id="CF080",
+            id="CF085",
         )
 
 

@@ -70,6 +70,7 @@ def service_of(asked: Asked) -> Service:
     context, concurrency, derived = _from_envelope(asked)
     precision: schema.Precision | None = given.get("precision")
     origins = {
+        "service": f"{asked.path}:{asked.spot.line} {asked.name}",
         "name": f"{asked.path}:{asked.spot.line} name",
         **{_FIELDS.get(key, key): asked.origin(key) for key in given if key not in ("model", "precision", "envelope")},
         **({"envelope": asked.origin("envelope")} if envelope else {}),

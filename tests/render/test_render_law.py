@@ -61,4 +61,4 @@ def test_what_a_target_cannot_say_is_refused_by_name(target: str, changes: dict[
     with pytest.raises(InputError, match="cannot be written") as error:
         files_of(target, workload, HEAD, {})
     assert said in error.value.what
-    assert error.value.id == "CF080"
+    assert error.value.id == "CF085"

@@ -45,7 +45,7 @@ def test_a_compose_override_is_merged_as_compose_does_it() -> None:
 def test_an_override_with_a_further_service_is_refused() -> None:
     with pytest.raises(InputError, match="2 services") as error:
         read_bundle("compose", files("compose", **{OVERRIDE: "services: {web: {image: caddy}}\n"}))
-    assert error.value.id == "CF081"
+    assert error.value.id == "CF086"
 
 
 def test_only_the_override_below_overrides_counts() -> None:
@@ -93,13 +93,13 @@ def test_the_folder_is_part_of_the_path() -> None:
 def test_a_bundle_without_its_main_file_is_refused(target: str) -> None:
     with pytest.raises(InputError) as error:
         read_bundle(target, {"README.txt": "x"})
-    assert error.value.id == "CF083"
+    assert error.value.id == "CF088"
 
 
 def test_a_script_that_starts_nothing_is_refused() -> None:
     with pytest.raises(InputError) as error:
         read_bundle("docker", {"run.sh": "echo hello\n"})
-    assert error.value.id == "CF082"
+    assert error.value.id == "CF087"
 
 
 @pytest.mark.parametrize("target", ["compose", "docker", "quadlet"])
