@@ -10,6 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
 CURL_LIMIT = 420
+RENDER_LIMIT = 2400
 QUESTION = "What is the capital of France?"
 
 
@@ -25,7 +26,7 @@ def run(*argv: str, says_no: bool = False) -> str:
 def block(shown: str, text: str, *, limit: int | None = None) -> str:
     clean = text.replace(str(ROOT), ".").replace(str(Path.home()), "/home/ana")
     if limit is not None and len(clean) > limit:
-        clean = clean[:limit] + "…"
+        clean = (clean[:limit].rsplit("\n", 1)[0] + "\n…") if "\n" in clean[:limit] else clean[:limit] + "…"
     return f"```console\n$ {shown}\n{clean}\n```"
 
 
@@ -59,6 +60,8 @@ def main() -> None:
     text = put(text, "doctor", block("selfhost doctor", run(*selfhost, "doctor", says_no=True)))
     example = "docs/examples/two-masks.yaml"
     text = put(text, "lint", block(f"selfhost lint {example}", run(*selfhost, "lint", example, says_no=True)))
+    there = ("render", "compose", "qwen3-4b", "--host", "tests/snapshots/rtx4090.json")
+    text = put(text, "render", block(f"selfhost {' '.join(there)}", run(*selfhost, *there), limit=RENDER_LIMIT))
     text = put(text, "down", block("selfhost down", run(*selfhost, "down", name)))
     README.write_text(text)
 
