@@ -32,6 +32,15 @@ Device = Annotated[
         "--device", metavar="DEVICE", help="cpu, auto, or an accelerator's index or uuid.", show_default=False
     ),
 ]
+File = Annotated[
+    str | None,
+    typer.Option(
+        "--file", "-f", metavar="FILE", help="The services of this file, not ./selfhost.yaml.", show_default=False
+    ),
+]
+Overwrite = Annotated[
+    bool, typer.Option("--overwrite", help="Write files anew that you edited; your versions are kept beside them.")
+]
 Color = Annotated[
     ColorChoice | None,
     typer.Option("--color", help="Colours: auto, always or never.", callback=_set_color, show_default=False),

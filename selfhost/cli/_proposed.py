@@ -5,8 +5,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from selfhost.core.errors import SelfhostError
+from selfhost.shapes.exit import ExitCode
 
 _NOT_OF_FIT = ("--trust-remote-code", "--allow-pickle", "--reasoning", "--kv-skip-layers", "--name", "--port")
+WORST = (ExitCode.OK, ExitCode.UNDECIDED, ExitCode.NO)
+"""From best to worst, for a command about several services."""
 _MACHINES = ("--gpu", "--host")
 
 
@@ -25,7 +28,9 @@ def _line(text: str, verb: str, place: Sequence[str]) -> str:
         return text
     command, dashes, passed_on = text.partition(" -- ")
     words = shlex.split(command)
+    mine = ["selfhost", *verb.split()]
+    rest = words[len(mine) :] if words[: len(mine)] == mine else words[2:]
     if any(word in _MACHINES for word in words) or (verb == "fit" and any(word in _NOT_OF_FIT for word in words)):
         return text
     about = () if place[:1] == ("--gpu",) and "cpu" in words else place  # the processor is this machine's
-    return shlex.join(["selfhost", verb, *words[2:], *about]) + dashes + passed_on
+    return shlex.join([*mine, *rest, *about]) + dashes + passed_on

@@ -41,26 +41,25 @@ def target_of(word: str) -> str:
     )
 
 
-def make(work: Workplace, services: Sequence[Service], *, wish: Wish, host: Host | None) -> list[Rendered]:
-    """Every service as files; written unless they are only shown or checked."""
+def refuse_without_folder(wish: Wish) -> None:
+    """Raises InputError for a check of nothing."""
     if wish.check and wish.output is None:
         raise InputError(
             "--check needs the folder that is to be compared",
             fix=(f"name it:\nselfhost render {wish.target} MODEL --check -o DIR",),
             id="CF078",
         )
-    made = []
-    for service in services:
-        found = plan_of(work, service, target=wish.target, host=host, model_folder=wish.model_dir)
-        folder = wish.output or Path.cwd()
-        if wish.output is not None and len(services) > 1:
-            folder = wish.output / found.plan.name
-        python = str(venv.folder_of(found.plan.build, paths=work.paths) / "bin" / "python")
-        one = rendered(found, target=wish.target, folder=folder, bare=wish.bare, python=python)
-        if wish.output is not None and not wish.check:
-            one = write(one, overwrite=wish.overwrite)
-        made.append(one)
-    return made
+
+
+def make(work: Workplace, service: Service, *, wish: Wish, host: Host | None, several: bool) -> Rendered:
+    """One service as files, in a folder of its own among `several`; written unless they are only shown or checked."""
+    found = plan_of(work, service, target=wish.target, host=host, model_folder=wish.model_dir)
+    folder = wish.output or Path.cwd()
+    if wish.output is not None and several:
+        folder = wish.output / found.plan.name
+    python = str(venv.folder_of(found.plan.build, paths=work.paths) / "bin" / "python")
+    one = rendered(found, target=wish.target, folder=folder, bare=wish.bare, python=python)
+    return write(one, overwrite=wish.overwrite) if wish.output is not None and not wish.check else one
 
 
 def show(made: Sequence[Rendered], *, wish: Wish, console: Console, json: bool) -> ExitCode:

@@ -55,16 +55,6 @@ Runtime = Annotated[
     ),
 ]
 Image = Annotated[str | None, _option("--image", "Another container image than the engine's own.", "REFERENCE")]
-File = Annotated[
-    str | None,
-    typer.Option(
-        "--file",
-        "-f",
-        metavar="FILE",
-        help="Services of a selfhost.yaml; ./selfhost.yaml where no MODEL is named.",
-        show_default=False,
-    ),
-]
 Facts = Annotated[
     str | None, _option("--host", "Plan for another machine: a snapshot, or one by ssh.", "FILE|user@machine")
 ]

@@ -1,8 +1,8 @@
 """Which services a command is about: one from its options, or those of a selfhost.yaml."""
 
 import re
-from collections.abc import Iterator
-from dataclasses import fields, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from selfhost.stack.entry import Entry
 
 FILE = "selfhost.yaml"
+NEITHER = "CF099"
 _ALONE = ("name", "port", "image")
 """Options that can be about one service only."""
 
@@ -27,6 +28,7 @@ def services_of(asked: Asked, at_work: Invocation, *, verb: str, file: str | Non
     if file is None and not (Path(FILE).is_file() and (asked.model is None or _in_here(asked.model))):
         return [service_of(asked, at_work, verb=verb)]
     from selfhost.cli._stack_file import stack_of
+    from selfhost.plan.typed_over import over
     from selfhost.stack.find import select
 
     path = file or FILE
@@ -35,7 +37,7 @@ def services_of(asked: Asked, at_work: Invocation, *, verb: str, file: str | Non
     typed = service_of(replace(asked, model=None), at_work, verb=verb)
     if len(chosen) > 1:
         _refuse_alone(typed, path, chosen)
-    return [_over(service, typed) for service in chosen]
+    return [over(service, typed) for service in chosen]
 
 
 def _in_here(model: str) -> bool:
@@ -43,12 +45,35 @@ def _in_here(model: str) -> bool:
     from selfhost.cli._stack_file import stack_of
 
     try:
-        return any(service.name == model for service in stack_of(FILE).services)
-    except InputError:
+        known = [service.name for service in stack_of(FILE).services]
+        if model not in known:
+            _refuse_misspelled(model, known)
+    except InputError as error:
+        if error.id == NEITHER:
+            raise
         try:
             return re.search(rf"(?m)^\s+{re.escape(model)}\s*:", Path(FILE).read_text("utf-8", "replace")) is not None
         except OSError:
             return False
+    return model in known
+
+
+def _refuse_misspelled(word: str, known: Sequence[str]) -> None:
+    """Raises InputError for a word that is no model either, and nearly a service."""
+    from selfhost.models import catalog
+    from selfhost.stack.words import nearest
+
+    near = nearest(word, known)
+    if not near or "/" in word or catalog.by_alias(word) is not None or Path(word).exists():
+        return
+    raise InputError(
+        f"`{word}` is neither a service of {FILE} nor a model that selfhost knows",
+        fix=(
+            f"perhaps {' or '.join(f'`{one}`' for one in (*near, *catalog.nearest(word)))}",
+            "see all names of models:\nselfhost models",
+        ),
+        id=NEITHER,
+    )
 
 
 def with_neighbours(services: list[Service]) -> list[Service]:
@@ -71,19 +96,6 @@ def _refuse_alone(typed: Service, path: str, chosen: list[Service]) -> None:
                 fix=(f"name the one that is meant: {', '.join(service.name for service in chosen)}",),
                 id="CF076",
             )
-
-
-def _over(service: Service, typed: Service) -> Service:
-    """What was typed replaces what the file says."""
-    said = {field.name: getattr(typed, field.name) for field in fields(Service) if field.name in typed.origins}
-    return replace(
-        service,
-        **said,
-        engine_args=(*service.engine_args, *typed.engine_args),
-        trust_remote_code=service.trust_remote_code or typed.trust_remote_code,
-        allow_pickle=service.allow_pickle or typed.allow_pickle,
-        origins={**service.origins, **typed.origins},
-    )
 
 
 def with_locks(

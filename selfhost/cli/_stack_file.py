@@ -1,19 +1,12 @@
 """selfhost.yaml from the disk."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from selfhost.core.errors import InputError
 from selfhost.stack.find import required
 from selfhost.stack.load import LARGEST_BYTES, Stack, decoded, load
-
-File = Annotated[
-    str | None,
-    typer.Option("--file", "-f", metavar="FILE", help="Another file than ./selfhost.yaml.", show_default=False),
-]
 
 
 def here() -> list[str]:
@@ -42,4 +35,17 @@ def read_stack(path: str) -> Stack:
             fix=("name it with -f FILE, or write one for this machine:\nselfhost init",),
             id="CF019",
         ) from None
-    return load(decoded(data, path=path), path=path)
+    return _known_anywhere(load(decoded(data, path=path), path=path))
+
+
+def _known_anywhere(stack: Stack) -> Stack:
+    """By the file's whole path: a deployment is started again from other folders too."""
+    whole = str(Path(stack.path).absolute())
+    told = [one.origins["service"].removeprefix(stack.path) for one in stack.services]
+    return replace(
+        stack,
+        services=tuple(
+            replace(one, origins={**one.origins, "service": f"{whole}{rest}"})
+            for one, rest in zip(stack.services, told, strict=True)
+        ),
+    )

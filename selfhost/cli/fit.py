@@ -7,8 +7,8 @@ import typer
 from selfhost.cli import _service as ask
 from selfhost.cli._context import invocation
 from selfhost.cli._imagined import Count, Gpu, GpuMemory, imagined
-from selfhost.cli._options import Device, Json
-from selfhost.cli._proposed import proposing
+from selfhost.cli._options import Device, File, Json
+from selfhost.cli._proposed import WORST, proposing
 from selfhost.shapes.exit import ExitCode
 
 Claim = Annotated[
@@ -32,6 +32,7 @@ def command(
     precision: ask.Precision = None,
     kv_cache: ask.KvCache = None,
     engine: ask.Engine = None,
+    file: File = None,
     claim: Claim = None,
     explain: Explain = False,
     json: Json = False,
@@ -39,8 +40,10 @@ def command(
 ) -> ExitCode:
     """Whether a model fits, how long a request may be and how many run at once. Exit 0: fits, 1: not, 3: too close."""
     from selfhost.cli._eyes import facts_of
+    from selfhost.cli._services import services_of, with_neighbours
     from selfhost.cli._work import workplace
     from selfhost.deploy.fit import fit_for
+    from selfhost.deploy.together import places_of
     from selfhost.plan.claims import parse_rate
     from selfhost.plan.describe import EXIT
     from selfhost.plan.fit_json import to_json
@@ -54,13 +57,21 @@ def command(
     )  # fmt: skip
     place = (*wished.words, "--count", str(wished.count)) if wished else ("--host", host) if host else ()
     with proposing("fit", place):
-        fitted = fit_for(
-            workplace(at_work, progress="quiet"), ask.service_of(asked, at_work, verb="fit"),
-            host=facts_of(at_work, host), named=host or "", imagined=wished,
-            claimed=None if claim is None else parse_rate(claim),
-        )  # fmt: skip
+        services = services_of(asked, at_work, verb="fit", file=file)
+        work, there = workplace(at_work, progress="quiet"), facts_of(at_work, host)
+        beside = services if wished else with_neighbours(services)  # who imagines a card asks of each alone
+        names = [service.name for service in services]
+        places = dict.fromkeys(names, work) if wished else places_of(work, beside, names, host=there)
+        rate = None if claim is None else parse_rate(claim)
+        found = [
+            fit_for(places[one.name], one, host=there, named=host or "", imagined=wished, claimed=rate)
+            for one in services
+        ]
     if json:
-        at_work.console.json(to_json(fitted.decided, speed=fitted.speed, ways=fitted.ways))
-    else:
-        at_work.console.result(describe(fitted.decided, speed=fitted.speed, ways=fitted.ways, explain=explain))
-    return EXIT[fitted.decided.plan.verdict]
+        fits = [to_json(one.decided, speed=one.speed, ways=one.ways) for one in found]
+        at_work.console.json(fits[0] if len(fits) == 1 else {"schema": "selfhost.fits/1", "fits": fits})
+    for number, one in enumerate(found if not json else ()):
+        if number:
+            at_work.console.result("")
+        at_work.console.result(describe(one.decided, speed=one.speed, ways=one.ways, explain=explain))
+    return max((EXIT[one.decided.plan.verdict] for one in found), key=WORST.index)

@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from selfhost.cli._context import invocation
-from selfhost.cli._options import Json, Progress
-from selfhost.cli._stack_file import File, stack_of
+from selfhost.cli._options import File, Json, Progress
+from selfhost.cli._stack_file import stack_of
 from selfhost.shapes.exit import ExitCode
 
 Output = Annotated[

@@ -6,13 +6,11 @@ import typer
 
 from selfhost.cli import _service as ask
 from selfhost.cli._context import invocation
-from selfhost.cli._options import Device, Json, Name
-from selfhost.cli._proposed import proposing
+from selfhost.cli._options import Device, File, Json, Name
+from selfhost.cli._proposed import WORST, proposing
 from selfhost.shapes.exit import ExitCode
 
 Explain = Annotated[bool, typer.Option("--explain", help="Every decision, with evidence, source and alternatives.")]
-
-WORST = (ExitCode.OK, ExitCode.UNDECIDED, ExitCode.NO)
 
 
 def command(
@@ -32,7 +30,7 @@ def command(
     image: ask.Image = None,
     trust_remote_code: ask.RemoteCode = False,
     allow_pickle: ask.Pickle = False,
-    file: ask.File = None,
+    file: File = None,
     explain: Explain = False,
     json: Json = False,
     host: ask.Facts = None,
@@ -43,7 +41,7 @@ def command(
     from selfhost.cli._work import workplace
     from selfhost.deploy.fit import ways_of
     from selfhost.deploy.gather import plan_for
-    from selfhost.deploy.together import refuse_shared_cards
+    from selfhost.deploy.together import places_of
     from selfhost.plan.describe import EXIT, describe
     from selfhost.plan.fit import next_steps
     from selfhost.plan.to_json import to_json
@@ -59,8 +57,8 @@ def command(
     with proposing("plan", place):
         services = services_of(asked, at_work, verb="plan", file=file)
         work, there = workplace(at_work, progress="quiet"), facts_of(at_work, host)
-        refuse_shared_cards(work, with_neighbours(services), host=there)
-        found = [(service, plan_for(work, service, host=there)) for service in services]
+        places = places_of(work, with_neighbours(services), [service.name for service in services], host=there)
+        found = [(service, plan_for(places[service.name], service, host=there)) for service in services]
     if json:
         plans = [to_json(gathered.plan) for _, gathered in found]
         at_work.console.json(plans[0] if len(plans) == 1 else {"schema": "selfhost.plans/1", "plans": plans})

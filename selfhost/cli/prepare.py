@@ -23,12 +23,22 @@ Check = Annotated[bool, typer.Option("--check", help="Only say what would change
 Only = Annotated[
     list[Role] | None, typer.Option("--only", help="This role, needed or not; may be repeated.", show_default=False)
 ]
+Set = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="A variable of a role (docs/prepare.md); may be repeated.",
+        show_default=False,
+    ),
+]
 
 
 def command(
     context: typer.Context,
     check: Check = False,
     only: Only = None,
+    settings: Set = None,
     yes: Yes = False,
     progress: Progress = "auto",
     json: Json = False,
@@ -40,7 +50,10 @@ def command(
 
     at_work = invocation(context)
     result = prepare(
-        workplace(at_work, progress=progress, yes=yes), check=check, only=[one.value for one in only or ()]
+        workplace(at_work, progress=progress, yes=yes),
+        check=check,
+        only=[one.value for one in only or ()],
+        settings=settings or (),
     )
     at_work.close()
     if json:

@@ -1,5 +1,6 @@
 """`selfhost render`: the files that start a model, for Compose, docker, podman, Quadlet or a process."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -7,7 +8,7 @@ import typer
 
 from selfhost.cli import _service as ask
 from selfhost.cli._context import invocation
-from selfhost.cli._options import Device, Json, Name
+from selfhost.cli._options import Device, File, Json, Name, Overwrite
 from selfhost.cli._proposed import proposing
 from selfhost.shapes.exit import ExitCode
 
@@ -19,9 +20,6 @@ Output = Annotated[
 ]  # fmt: skip
 Check = Annotated[bool, typer.Option("--check", help="Write nothing; exit 1 when files in DIR differ from the plan.")]
 Bare = Annotated[bool, typer.Option("--bare", help="Without the comments that give reasons.")]
-Overwrite = Annotated[
-    bool, typer.Option("--overwrite", help="Write files anew that you edited; your versions are kept beside them.")
-]
 ModelDir = Annotated[
     str | None,
     typer.Option("--model-dir", metavar="PATH", help="Where the weights lie on that machine.", show_default=False),
@@ -38,7 +36,7 @@ def command(
     bare: Bare = False,
     overwrite: Overwrite = False,
     model_dir: ModelDir = None,
-    file: ask.File = None,
+    file: File = None,
     device: Device = None,
     port: ask.Port = None,
     context_tokens: ask.Context = None,
@@ -59,7 +57,7 @@ def command(
     from selfhost.cli._eyes import facts_of
     from selfhost.cli._services import services_of, with_neighbours
     from selfhost.cli._work import workplace
-    from selfhost.deploy.together import refuse_shared_cards
+    from selfhost.deploy.together import places_of
 
     at_work = invocation(context)
     asked = ask.Asked(
@@ -76,9 +74,12 @@ def command(
         model_dir=str(Path(model_dir).absolute()) if model_dir else None,
     )
     place = ("--host", host) if host else ()
+    _render.refuse_without_folder(wish)
     with proposing(f"render {target}", place):
         services = services_of(asked, at_work, verb=f"render {target}", file=file)
-        work, there = workplace(at_work, progress="quiet"), facts_of(at_work, host)
-        refuse_shared_cards(work, with_neighbours(services), host=there)
-        made = _render.make(work, services, wish=wish, host=there)
+        work, there = replace(workplace(at_work, progress="quiet"), for_later=True), facts_of(at_work, host)
+        places = places_of(work, with_neighbours(services), [service.name for service in services], host=there)
+        made = [
+            _render.make(places[one.name], one, wish=wish, host=there, several=len(services) > 1) for one in services
+        ]
     return _render.show(made, wish=wish, console=at_work.console, json=json)

@@ -6,11 +6,8 @@ import typer
 
 from selfhost.cli import _service as ask
 from selfhost.cli._context import invocation
-from selfhost.cli._options import Device, Json, Name, Progress, Yes
+from selfhost.cli._options import Device, File, Json, Name, Overwrite, Progress, Yes
 
-Overwrite = Annotated[
-    bool, typer.Option("--overwrite", help="Write files anew that you edited; your versions are kept beside them.")
-]
 Locked = Annotated[
     bool, typer.Option("--locked", help="Exactly what selfhost.lock beside the file says, or what differs and why.")
 ]
@@ -36,7 +33,7 @@ def command(
     allow_pickle: ask.Pickle = False,
     wait: Wait = False,
     overwrite: Overwrite = False,
-    file: ask.File = None,
+    file: File = None,
     locked: Locked = False,
     yes: Yes = False,
     progress: Progress = "auto",
@@ -47,7 +44,7 @@ def command(
     from selfhost.cli._services import services_of, with_locks, with_neighbours
     from selfhost.cli._work import workplace
     from selfhost.deploy import ready
-    from selfhost.deploy.together import refuse_shared_cards
+    from selfhost.deploy.together import places_of
     from selfhost.deploy.up import Result, up
 
     at_work = invocation(context)
@@ -71,12 +68,12 @@ def command(
     )
     services = services_of(asked, at_work, verb="up", file=file)
     work = workplace(at_work, progress=progress, yes=yes)
-    refuse_shared_cards(work, with_neighbours(services))
+    places = places_of(work, with_neighbours(services), [service.name for service in services])
     results: list[Result] = []
     for service, entry in with_locks(services, locked=locked):
         if len(services) > 1 and not json:
             at_work.console.note(f"{service.name} ({len(results) + 1} of {len(services)})")
-        results.append(up(work, service, wait_for_lock=wait, overwrite=overwrite, locked=entry))
+        results.append(up(places[service.name], service, wait_for_lock=wait, overwrite=overwrite, locked=entry))
         if not json:
             at_work.close()
             ready.show(results[-1], at_work.console)

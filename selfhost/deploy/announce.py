@@ -7,6 +7,7 @@ from selfhost.core.errors import EnvironmentMissing, InputError
 from selfhost.deploy.choose import CHOSEN
 from selfhost.deploy.run import Run
 from selfhost.plan.command_line import command_line
+from selfhost.runtimes.image_size import PROCESSORS, pull_bytes
 from selfhost.shapes.host import Known
 from selfhost.shapes.model import Origin
 from selfhost.shapes.units import GIB, format_bytes
@@ -26,9 +27,13 @@ class Coming:
     """Bytes on the disk; None when nobody knows."""
     folder: str
     variable: str
+    packed: bool = False
+    """`size` is what travels; unpacked it takes more, and nobody knows how much."""
 
     def __str__(self) -> str:
-        return f"{self.what} {'of unknown size' if self.size is None else format_bytes(self.size)}"
+        if self.size is None:
+            return f"{self.what} of unknown size"
+        return f"{self.what} {format_bytes(self.size)}{', more once unpacked' if self.packed else ''}"
 
 
 def announce(run: Run, *, engine_missing: bool, weights_missing: bool, image_missing: bool = False) -> None:
@@ -74,13 +79,22 @@ def _coming(run: Run, *, engine_missing: bool, weights_missing: bool) -> Iterato
 
 
 def _image(run: Run) -> Coming:
-    """A registry tells the compressed size only while it is pulled, so its disk is looked at and not judged."""
+    """Its disk must have room for what travels at the least; whether all of it fits shows only when it is unpacked."""
     around = run.gathered.host.surroundings
     engines = around.engines if around is not None else ()
     kind = run.plan.container.engine if run.plan.container is not None else ""
     root = next((one.root_dir for one in engines if one.kind == kind and one.root_dir and not one.remote), "")
     name = run.plan.container.image if run.plan.container is not None else ""
-    return Coming(what=f"the image {name}", size=None, folder=root or "/", variable="")
+    return Coming(what=f"the image {name}", size=_travels(run, name), folder=root or "/", variable="", packed=True)
+
+
+def _travels(run: Run, image: str) -> int | None:
+    """What a pull will bring, asked of the registry; None where it does not say, or the machine is another one."""
+    architecture = PROCESSORS.get(run.gathered.host.cpu.architecture, "")
+    if not architecture or not run.runtime.info.sees_processes:
+        return None
+    found = pull_bytes(image, architecture=architecture)
+    return found.value if isinstance(found, Known) else None
 
 
 def _room(run: Run, folder: str, coming: list[Coming]) -> None:

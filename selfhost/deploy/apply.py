@@ -15,7 +15,7 @@ from selfhost.deploy.runtime import of_state
 from selfhost.deploy.workload import digest_of_workload
 from selfhost.engines.base import engine
 from selfhost.plan.command_line import command_line
-from selfhost.runtimes.base import STOP_GRACE_S, Launchable, PortTaken, Seen
+from selfhost.runtimes.base import STOP_GRACE_S, Launchable, PortTaken, Runtime, Seen
 
 STEP = "apply"
 PORT_TRIES = 5
@@ -92,7 +92,9 @@ def apply(run: Run) -> str:
     memory_now(run)
     keys(run)
     run.touched = True
-    if seen.alive or former.info.name != runtime.info.name:
+    if former.info.name != runtime.info.name:
+        _leave(former, name)
+    elif seen.alive:
         former.stop(name, grace_s=STOP_GRACE_S)
     run.state.write_wanted(run.gathered.service, run.plan)
     if run.plan.container is not None:
@@ -102,6 +104,14 @@ def apply(run: Run) -> str:
     except PortTaken:
         raise lost(run, runtime.port_holder(name, run.plan.port) or "somebody else") from None
     return _started(started) + (", in place of the former one" if seen.alive else "")
+
+
+def _leave(former: Runtime, name: str) -> None:
+    """Nothing stays of it with a runtime that no longer serves it: nobody would look there again."""
+    if former.info.containers:
+        former.remove(name)
+    else:
+        former.stop(name, grace_s=STOP_GRACE_S)
 
 
 def keys(run: Run) -> None:

@@ -2,7 +2,7 @@
 
 import hashlib
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 MOST_BYTES = 1024 * 1024
@@ -25,6 +25,12 @@ def sum_of(text: str) -> str:
     return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()
 
 
+def with_sum(known: Sequence[str], text: str) -> list[str]:
+    """The sums of what we wrote of one file, each once, the newest last."""
+    new = sum_of(text)
+    return [*[one for one in known if one != new][-4:], new]
+
+
 def texts_of(folder: Path) -> Mapping[str, str]:
     """Every file below `folder` by its relative path, the user's overrides among them."""
     found = {}
@@ -39,3 +45,8 @@ def set_beside(path: Path) -> Path:
     kept = path.with_name(f"{path.name}.edited-{time.strftime('%Y-%m-%dT%H-%M-%S')}")
     path.rename(kept)
     return kept
+
+
+def changed_lines(diff: str) -> list[str]:
+    """Of a unified diff what a person looks for first: the lines that are not the same."""
+    return [line for line in diff.splitlines() if line.startswith(("-", "+")) and not line.startswith(("--- ", "+++ "))]

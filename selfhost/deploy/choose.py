@@ -58,7 +58,8 @@ def choose_port(work: Workplace, service: Service, state: State) -> int:
     seen = runtime.inspect(service.name)
     for finding in seen.findings:
         work.say(finding)
-    if seen.alive and seen.port is not None and service.port in (None, seen.port):
+    stays = service.port == seen.port or (service.port is None and seen.port not in work.taken_ports)
+    if seen.alive and seen.port is not None and stays:
         return seen.port
     if service.port is not None:
         holder = runtime.port_holder(service.name, service.port)
@@ -66,7 +67,7 @@ def choose_port(work: Workplace, service: Service, state: State) -> int:
             raise port_taken(service, service.port, str(holder))
         return service.port
     before = state.plan()
-    return free_port(before.port if before is not None else DEFAULT_PORT)
+    return free_port(before.port if before is not None else DEFAULT_PORT, without=work.taken_ports)
 
 
 def port_taken(service: Service, port: int, holder: str) -> Busy:

@@ -13,6 +13,7 @@ from selfhost.core.files import ensure_folder
 from selfhost.core.lock import Held, hold, me
 from selfhost.deploy.journal import Journal
 from selfhost.deploy.names import unknown
+from selfhost.deploy.purge import agreed, remove_caches
 from selfhost.deploy.runtime import of_state, runtimes_with
 from selfhost.deploy.state import State
 from selfhost.deploy.workplace import Workplace
@@ -32,7 +33,7 @@ class Receipt:
     runtime: str
     ended: tuple[int, ...]
     gone: tuple[str, ...]
-    """Containers and networks, in words."""
+    """Containers, networks and volumes, in words."""
     forced: bool
     port: int | None
     port_free: bool
@@ -74,14 +75,19 @@ class Receipt:
         return rows
 
 
-def down(work: Workplace, name: str, *, wait_s: float) -> Receipt:
-    """Take `name` down. Raises InputError when there is no such deployment, Busy, DeployFailed when a process stays."""
+def down(work: Workplace, name: str, *, wait_s: float, purge: bool = False) -> Receipt:
+    """Take `name` down; with `purge` its compile caches go too, where no other deployment uses them.
+
+    Raises InputError when there is no such deployment or the answer was no, Busy, DeployFailed when a process stays.
+    """
     state = State(work.paths, name, say=work.say)
     found = runtimes_with(state, paths=work.paths, system=work.system)
     if not state.folder.exists() and not found:
         raise unknown(work.paths, name)
     with _locked(work, state, wait_s=wait_s):
-        return _down(work, state, found or (of_state(state, paths=work.paths, system=work.system),))
+        if purge:
+            agreed(work, state)
+        return _down(work, state, found or (of_state(state, paths=work.paths, system=work.system),), purge=purge)
 
 
 @contextlib.contextmanager
@@ -109,7 +115,7 @@ def _locked(work: Workplace, state: State, *, wait_s: float) -> Iterator[None]:
         yield
 
 
-def _down(work: Workplace, state: State, runtimes: Sequence[Runtime]) -> Receipt:
+def _down(work: Workplace, state: State, runtimes: Sequence[Runtime], *, purge: bool) -> Receipt:
     began = time.monotonic()
     runtime = runtimes[0]
     seen = runtime.inspect(state.name)
@@ -129,13 +135,17 @@ def _down(work: Workplace, state: State, runtimes: Sequence[Runtime]) -> Receipt
             fix=("look at them:\nps -o pid,stat,wchan:32,cmd -p " + ",".join(str(p.pid) for p in left),),
             id="RT012",
         )
-    kept = [*_shared(Journal(state.journal_file)), *_edited(work, state)]
+    purged, stays = remove_caches(work, state, runtimes) if purge else ((), {})
+    kept = [*_shared(Journal(state.journal_file), purged=purged, stays=stays), *_edited(work, state)]
     _remove(state)
     return Receipt(
         name=state.name,
         runtime=runtime.info.name,
         ended=tuple(process.pid for receipt in receipts for process in receipt.ended),
-        gone=tuple(what for receipt in receipts for what in receipt.removed),
+        gone=(
+            *(what for receipt in receipts for what in receipt.removed),
+            *(f"volume {volume}" for volume in purged),
+        ),
         forced=any(receipt.forced for receipt in receipts),
         port=port,
         port_free=port is None or runtime.port_holder(state.name, port) is None,
@@ -154,15 +164,18 @@ def _remove(state: State) -> None:
     shutil.rmtree(away)
 
 
-def _shared(journal: Journal) -> list[tuple[str, str]]:
-    """Environments and weights stay, named with their size."""
+def _shared(journal: Journal, *, purged: Sequence[str], stays: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Environments and weights stay, named with their size; `stays`: why a volume was not purged."""
     words = {"environment": "engine environment, shared by deployments", "weights": "weights"}
     entries, _ = journal.read()
     found = []
     for thing in journal.made(entries):
         if thing.get("kind") in ("image", "volume"):
+            name = str(thing.get("path"))
             existed = ", was there before" if thing.get("existed") else ""
-            found.append((f"{_HELD[str(thing['kind'])]}{existed}", str(thing.get("path"))))
+            why = f"; {stays[name]}" if name in stays else ""
+            if name not in purged:
+                found.append((f"{_HELD[str(thing['kind'])]}{existed}{why}", name))
             continue
         path = Path(str(thing.get("path") or "/nonexistent"))
         if path.is_dir():

@@ -14,6 +14,7 @@ from selfhost.fetch.venv import Environment
 from selfhost.models import embedded, weights
 from selfhost.plan.command_line import command_line
 from selfhost.runtimes.base import LocalImage
+from selfhost.runtimes.image_size import PROCESSORS
 from selfhost.shapes.host import Known
 from selfhost.shapes.model import Model, Origin
 from selfhost.shapes.plan import EngineBuild
@@ -83,14 +84,10 @@ def _container(run: Run) -> _Runner:
     return _Runner(words=f"image {plan.image}", was_here=here is not None)
 
 
-_PROCESSORS = {"x86_64": "amd64", "aarch64": "arm64"}
-"""As images name what the kernel calls by the left name."""
-
-
 def _refuse_other_processor(run: Run, image: LocalImage) -> None:
     """A tag with a single image is pulled whatever it is for; Docker warns and starts it. Raises EnvironmentMissing."""
     here, made_for = run.gathered.host.cpu.architecture, image.platform.split("/")[1:2]
-    if not run.runtime.info.sees_processes or here not in _PROCESSORS or made_for in ([], [_PROCESSORS[here]]):
+    if not run.runtime.info.sees_processes or here not in PROCESSORS or made_for in ([], [PROCESSORS[here]]):
         return
     raise EnvironmentMissing(
         f"the image {image.reference} is for {image.platform}; this machine's processor is {here}",

@@ -2,10 +2,11 @@
 
 import hashlib
 import os
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from selfhost.core.errors import EnvironmentMissing
+from selfhost.core.errors import EnvironmentMissing, InputError
 from selfhost.core.names import slug
 from selfhost.deploy.choose import CHOSEN, DEFAULT_PORT, choose_model, choose_port
 from selfhost.deploy.identity import refuse_other_model
@@ -13,7 +14,7 @@ from selfhost.deploy.state import State
 from selfhost.deploy.wording import naming
 from selfhost.deploy.workplace import Workplace
 from selfhost.hosts.detect import detect, with_links
-from selfhost.hosts.placement import Placement, gate
+from selfhost.hosts.placement import Placement, gate, is_usable, stable_id
 from selfhost.models.hub import Hub
 from selfhost.models.resolve import resolve
 from selfhost.plan.decide import Decided, decide_all
@@ -50,7 +51,7 @@ class Gathered:
 def gather(work: Workplace, service: Service) -> Gathered:
     """Everything that `up` would do for `service` here, decided and not done. Raises what the placement gate raises."""
     with naming(service):
-        host = _look(work, service)
+        host = left_for(service, _look(work, service), taken=work.taken_cards)
         placement, refused = _gate(host, service)
         found = _decided(work, service, host=host, placement=placement, here=True)
         if refused is not None and found.plan.container is None:
@@ -73,9 +74,30 @@ def _gate(host: Host, service: Service) -> tuple[Placement | None, EnvironmentMi
 def plan_for(work: Workplace, service: Service, *, host: Host | None = None, count: int | None = None) -> Gathered:
     """What would be decided here, or on `host`, which is another machine. Nothing has to be startable."""
     with naming(service):
-        return _decided(
-            work, service, host=host or _look(work, service), placement=None, here=host is None, count=count
+        seen = left_for(service, host or _look(work, service), taken=work.taken_cards)
+        return _decided(work, service, host=seen, placement=None, here=host is None, count=count)
+
+
+def left_for(service: Service, host: Host, *, taken: Collection[str]) -> Host:
+    """The machine without the cards that are `taken`, where the card is chosen for the service. Raises InputError."""
+    if not taken or service.device not in (None, "auto"):
+        return host
+    kept = tuple(
+        replace(card, partitions=tuple(part for part in card.partitions if part.uuid not in taken))
+        for card in host.accelerators
+        if stable_id(card) not in taken
+    )
+    if any(is_usable(card) for card in host.accelerators) and not any(is_usable(card) for card in kept):
+        raise InputError(
+            f"no card is left for `{service.name}`: those of this machine belong to other services of the file",
+            why="A card belongs to one service, or to several that each say a share of it and together at most 1.",
+            fix=(
+                "give each a part that leaves enough, for instance:\nshare: 0.45",
+                "or let this one run on the processor:\ndevices: cpu",
+            ),
+            id="CF098",
         )
+    return replace(host, accelerators=kept)
 
 
 def _look(work: Workplace, service: Service) -> Host:
@@ -99,11 +121,11 @@ def _decided(
         service = replace(service, model=model, origins={**service.origins, "model": CHOSEN})
     facts = with_fingerprint(resolve(service.model, env=work.env, paths=work.paths, hub=hub))
     service = replace(service, name=service.name or slug(service.model.partition("@")[0]) or "model")
-    port = service.port or DEFAULT_PORT
+    port = service.port or next(port for port in range(DEFAULT_PORT, 65_536) if port not in work.taken_ports)
     if here:
         state = State(work.paths, service.name, say=work.say)
         refuse_other_model(state, service, facts)
-        port = choose_port(work, service, state)
+        port = port if work.for_later else choose_port(work, service, state)
     decided = decide_all(host=host, model=facts, service=service, port=port, count=count)
     return Gathered(
         service=service, host=host, placement=placement, hub=hub, model=facts, decided=decided, model_reason=reason,

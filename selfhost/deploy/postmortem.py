@@ -2,22 +2,24 @@
 
 import signal
 
-from selfhost.core.errors import Busy, DeployFailed
+from selfhost.core.errors import Busy, DeployFailed, EnvironmentMissing
 from selfhost.deploy.apply import lost
 from selfhost.deploy.run import Run
 from selfhost.deploy.wording import filled, look_at
 from selfhost.engines.explain import explain
 from selfhost.engines.names import shown
 from selfhost.plan.command_line import command_line
-from selfhost.runtimes.base import Seen
+from selfhost.runtimes.base import EngineState, Seen
 from selfhost.shapes.units import format_duration
 
 TAIL_LINES = 5
 PORT_TAKEN = "EF030"
 
 
-def died(run: Run, seen: Seen, *, stage: str, after_s: float) -> DeployFailed | Busy:
+def died(run: Run, seen: Seen, *, stage: str, after_s: float) -> DeployFailed | EnvironmentMissing | Busy:
     """The error for an engine that ended by itself or was ended by somebody else."""
+    if seen.state is EngineState.UNKNOWN:
+        return out_of_sight(run, seen, stage=stage)
     log = run.runtime.log(run.plan.name)
     text = log.last(None)
     engine = run.plan.build.engine
@@ -47,6 +49,37 @@ def died(run: Run, seen: Seen, *, stage: str, after_s: float) -> DeployFailed | 
         evidence=last,
         fix=(look, again),
         id="EF043",
+    )
+
+
+def out_of_sight(run: Run, seen: Seen, *, stage: str) -> EnvironmentMissing:
+    """The error for an engine of which nobody can say whether it runs."""
+    kind = run.runtime.info.name
+    return EnvironmentMissing(
+        f"{kind} went away while {shown(run.plan.build.engine)} was at `{stage or 'the very start'}`, and is not back",
+        why=f"{seen.reason}, so nobody can see whether the engine still runs. Nothing was ended or removed.",
+        fix=(
+            "see what is in the way:\nselfhost doctor",
+            "when it is back, the same command looks at what is there, and continues:\n"
+            + command_line("up", run.gathered.service),
+        ),
+        id="RT121",
+    )
+
+
+def ended_with_its_daemon(run: Run, seen: Seen, *, stage: str) -> EnvironmentMissing:
+    """The error for a start that a restart of the container engine cut short: no fault of the engine's."""
+    kind = run.runtime.info.name
+    return EnvironmentMissing(
+        f"{kind} was restarted while {shown(run.plan.build.engine)} was at `{stage or 'the very start'}`, "
+        "and the engine ended with it",
+        why="A container that was never checked is not started again by itself. "
+        f"How it stands now: {seen.reason or 'it does not run'}.",
+        fix=(
+            "start it again; images and weights are here:\n" + command_line("up", run.gathered.service),
+            f"if {kind} restarts by itself again and again, see why:\njournalctl -u {kind} -n 50",
+        ),
+        id="RT120",
     )
 
 

@@ -1,12 +1,17 @@
 """Make this machine ready for containers: look, run the roles it needs, look again."""
 
+import shlex
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from selfhost.core.errors import EnvironmentMissing
+from selfhost.core.signals import Terminated
+from selfhost.deploy import prepare_variables as given
+from selfhost.deploy.prepare_elsewhere import distribution, refuse
 from selfhost.deploy.prepare_faults import Failed, fault, no_root
 from selfhost.deploy.prepare_roles import Choice, all_roles, choose, is_step, steps_of
+from selfhost.deploy.prepare_words import question
 from selfhost.deploy.workplace import Workplace
 from selfhost.doctor.examine import Examination, examine
 from selfhost.doctor.look import look
@@ -20,6 +25,7 @@ from selfhost.shapes.host import Host
 
 PLAYBOOK = "prepare.yml"
 _SUDO_TIMEOUT_S = 10.0
+_WITH_A_USER = ("docker", "podman", "amd_access")
 _SLOW = "package"
 """Steps that take minutes are announced; the others are told when they are done."""
 
@@ -99,8 +105,7 @@ class _Follow:
         if label == "package lists":
             self.lists = event.output
         if event.state == "skipped":
-            if label.startswith(_SLOW):
-                self._tell("unchanged", f"{label} … not needed")
+            self._tell("unchanged", f"{label} … not needed")
             return
         changed = event.state == "changed"
         state = ("would change" if self.check else "changed") if changed else "ok"
@@ -116,11 +121,13 @@ class _Follow:
         self.work.sink.on(_event(self.name, state, text))
 
 
-def prepare(work: Workplace, *, check: bool, only: Sequence[str] = ()) -> Result:
-    """Raises EnvironmentMissing and Busy for what stands in the way; what was done before it stays."""
+def prepare(work: Workplace, *, check: bool, only: Sequence[str] = (), settings: Sequence[str] = ()) -> Result:
+    """Raises InputError, EnvironmentMissing and Busy for what stands in the way; what was done before it stays."""
+    variables = given.read(settings)
     host, before = _look(work)
     choices = choose(host, only)
     roles = all_roles(choices)
+    given.of_roles(variables, roles)
     user = _user(work)
     result = Result(check=check, agreed=True, user=user, choices=choices, before=before, after=before)
     for choice in choices:
@@ -128,31 +135,34 @@ def prepare(work: Workplace, *, check: bool, only: Sequence[str] = ()) -> Result
             work.sink.on(_event(choice.role, "unchanged", f"not run: {choice.reason}"))
     if not roles:
         return result
-    command = _command(only, check=check)
+    refuse(distribution(work.system), roles)
+    command = _command(only, settings, check=check)
     if (lack := ansible.missing()) is not None:
         raise lack
     become = _become(work, command)
-    if not check and not work.ask(_question(roles, user)):
-        return Result(check=check, agreed=False, user=user, choices=choices, before=before, after=before)
+    asked = {**{f"{role}_user": user for role in _WITH_A_USER}, **variables}
+    if not check and not work.ask(question(host, roles, asked)):
+        return replace(result, agreed=False)
     follow = _Follow(work=work, check=check, roles=roles, total=sum(steps_of(role) for role in roles))
-    _run(work, follow, roles=roles, user=user, become=become, command=command)
+    play = Play(playbook=PLAYBOOK, variables={"prepare_roles": list(roles), **asked}, check=check, become=become)
+    _run(work, follow, play, command)
     after = before if check else _look(work)[1]
-    return Result(
-        check=check,
-        agreed=True,
-        user=user,
-        choices=choices,
-        steps=tuple(follow.steps),
-        notices=tuple(follow.notices),
-        before=before,
-        after=after,
-    )
+    return replace(result, steps=tuple(follow.steps), notices=tuple(follow.notices), after=after)
 
 
-def _run(work: Workplace, follow: _Follow, *, roles: Sequence[str], user: str, become: bool, command: str) -> None:
-    variables = {"prepare_roles": list(roles), **{f"{role}_user": user for role in ("docker", "podman", "amd_access")}}
-    play = Play(playbook=PLAYBOOK, variables=variables, check=follow.check, become=become)
-    ended = ansible.run(play, env=work.env, on_event=follow.on)
+def _run(work: Workplace, follow: _Follow, play: Play, command: str) -> None:
+    try:
+        ended = ansible.run(play, env=work.env, on_event=follow.on)
+    except (KeyboardInterrupt, Terminated):
+        work.sink.on(_event(follow.name or "prepare", "warning", "interrupted"))
+        work.sink.on(
+            _event(
+                "prepare",
+                "warning",
+                f"what was done stays, a package manager at work ends by itself; to go on: {command}",
+            )
+        )
+        raise
     if ended.ok:
         return
     if follow.failed is None:
@@ -197,16 +207,14 @@ def _become(work: Workplace, command: str) -> bool:
     return True
 
 
-def _command(only: Sequence[str], *, check: bool) -> str:
+def _command(only: Sequence[str], settings: Sequence[str], *, check: bool) -> str:
     """To paste, also behind sudo, whose PATH holds no virtual environment."""
-    words = (*(("--check",) if check else ()), *(word for role in only for word in ("--only", role)))
-    return " ".join((sys.executable, "-m", "selfhost", "prepare", *words))
-
-
-def _question(roles: Sequence[str], user: str) -> str:
-    names = ", ".join(role for role in roles if role != "packages")
-    root = f" {user} joins the group docker, which may do all that root may." if user and "docker" in roles else ""
-    return f"Install and set up on this machine: {names}.{root} Go on?"
+    words = (
+        *(("--check",) if check else ()),
+        *(word for role in only for word in ("--only", role)),
+        *(word for setting in settings for word in ("--set", setting)),
+    )
+    return shlex.join((sys.executable, "-m", "selfhost", "prepare", *words))
 
 
 def _without(one: Examination, other: Examination) -> tuple[Finding, ...]:

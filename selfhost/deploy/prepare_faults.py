@@ -21,6 +21,12 @@ class Failed:
     text: str
     command: str
 
+    @property
+    def package(self) -> str:
+        """Of a step that installs one."""
+        found = re.search(r"packages? (\S+)", self.step)
+        return found[1] if found else ""
+
 
 def fault(failed: Failed) -> SelfhostError:
     """Our own refusals say it themselves; what a tool said is looked up by its words, the cause before its effects."""
@@ -91,6 +97,22 @@ def _no_package(failed: Failed, found: re.Match[str]) -> EnvironmentMissing:
     )
 
 
+def _would_remove(failed: Failed, found: re.Match[str]) -> EnvironmentMissing:
+    listed = re.search(r"will be REMOVED:\s*\n((?:  .+\n?)+)", failed.text)
+    names = " ".join(listed[1].split()) if listed else ""
+    return EnvironmentMissing(
+        f"the package would remove others: {names}" if names else "the package would remove others",
+        why="Two engines of different makers can't stand beside each other. Nothing of yours is removed by prepare.",
+        evidence=_line(failed.text, found),
+        fix=(
+            "look what would go, and what needs it:\nsudo apt-get --simulate install "
+            + (failed.package or "docker.io"),
+            f"remove it yourself if nothing does, then rerun:\n{failed.command}",
+        ),
+        id="RT114",
+    )
+
+
 def _unsigned(failed: Failed, found: re.Match[str]) -> EnvironmentMissing:
     return EnvironmentMissing(
         "a repository is not signed by the key that is expected of it",
@@ -147,6 +169,7 @@ _UNREACHABLE: Final = (
 Answer = Callable[[Failed, "re.Match[str]"], SelfhostError]
 _BY_WORDS: Final[Sequence[tuple[str, Answer]]] = (
     (r"Could not get lock|Unable to (?:acquire|lock)|is locked by another process", _locked),
+    (r"remove is disabled", _would_remove),
     (r"No space left on device|not have enough free space", _no_space),
     (r"sudo: .*(?:password|not allowed|not in the sudoers)|Missing sudo password|is not in the sudoers", _sudo),
     (r"NO_PUBKEY|is not signed|couldn't be verified|signatures were invalid|BADSIG|Conflicting values set", _unsigned),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from selfhost.core.errors import InputError
 from selfhost.core.files import write_atomic
-from selfhost.deploy.bundle import differs, set_beside, sum_of, text_of, texts_of
+from selfhost.deploy.bundle import changed_lines, differs, set_beside, sum_of, text_of, texts_of, with_sum
 from selfhost.deploy.run import Run
 from selfhost.plan.command_line import command_line
 from selfhost.shapes.bundle import Bundle
@@ -14,7 +14,6 @@ from selfhost.shapes.workload import Workload
 
 TARGETS = {"process": "process", "docker": "compose", "podman": "podman", "quadlet": "quadlet"}
 """Which files a runtime starts from."""
-DIFF_LINES = 40
 
 
 def write_bundle(run: Run) -> tuple[str, bool]:
@@ -29,7 +28,7 @@ def write_bundle(run: Run) -> tuple[str, bool]:
     place = run.place(checked=_checked(run))
     run.bundle = bundle = render(target, run.plan, place)
     changed = [path for path, text in bundle.files.items() if differs(run.state.bundle / path, text)]
-    if changed:
+    if changed or _former(run, bundle):
         _write(run, bundle, changed)
     run.workload = read_back(run, target) if run.plan.container is not None else None
     if not changed:
@@ -63,14 +62,35 @@ def _write(run: Run, bundle: Bundle, changed: list[str]) -> None:
     edited = [path for path in changed if _edited(run, path, ours=sums)]
     if edited and run.plan.container is not None and not run.overwrite:
         raise _by_hand(run, bundle, edited)
+    former = _former(run, bundle)
     for path in bundle.files:  # the sum first: a kill between the two must not make our own file look like the user's
-        sums[path] = [*sums.get(path, [])[-4:], sum_of(bundle.files[path])]
+        sums[path] = with_sum(sums.get(path, []), bundle.files[path])
     run.state.write_lock(bundle=bundle.digest, bundle_files=sums)
+    for path in former:
+        _take_away(run, path, ours=sums)
+    run.state.write_lock(bundle_files={path: kept for path, kept in sums.items() if path not in former})
     for path in changed:
         if path in edited:
             kept = set_beside(run.state.bundle / path)
             run.tell("render", "warning", f"{path} was edited by hand; your version is kept as {kept}")
         write_atomic(run.state.bundle / path, bundle.files[path], mode=0o700 if path in bundle.executable else 0o600)
+
+
+def _former(run: Run, bundle: Bundle) -> list[str]:
+    """Files that an earlier plan had and this one has not, such as those of another runtime."""
+    known = run.state.lock().get("bundle_files")
+    return [path for path in known if path not in bundle.files] if isinstance(known, dict) else []
+
+
+def _take_away(run: Run, path: str, *, ours: Mapping[str, list[str]]) -> None:
+    """Who finds it would start a second engine with it."""
+    if text_of(run.state.bundle / path) is None:
+        return
+    if _edited(run, path, ours=ours):
+        kept = set_beside(run.state.bundle / path)
+        run.tell("render", "warning", f"{path} is no longer started; what you edited is kept as {kept}")
+    else:
+        (run.state.bundle / path).unlink()
 
 
 def _edited(run: Run, path: str, *, ours: Mapping[str, list[str]]) -> bool:
@@ -94,7 +114,7 @@ def _by_hand(run: Run, bundle: Bundle, edited: list[str]) -> InputError:
     return InputError(
         f"{', '.join(edited)} {'was' if len(edited) == 1 else 'were'} edited by hand; nothing was written or started",
         why="What was edited is what would run, and selfhost would write it anew.",
-        evidence="\n".join(diff.splitlines()[:DIFF_LINES]),
+        evidence="\n".join(changed_lines(diff)),
         fix=fix,
         id="RT030",
     )

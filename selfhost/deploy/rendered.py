@@ -8,10 +8,11 @@ from pathlib import Path
 from selfhost.core.errors import InputError
 from selfhost.core.files import write_atomic
 from selfhost.core.secret import ensure_key
-from selfhost.deploy.bundle import differs, set_beside, sum_of, text_of, texts_of
+from selfhost.deploy.bundle import changed_lines, differs, set_beside, sum_of, text_of, texts_of, with_sum
 from selfhost.deploy.gather import Gathered, plan_for
 from selfhost.deploy.workplace import Workplace
 from selfhost.engines.base import engine
+from selfhost.plan.command_line import command_line
 from selfhost.shapes.bundle import Bundle
 from selfhost.shapes.finding import Finding
 from selfhost.shapes.host import Host, Known
@@ -35,6 +36,7 @@ class Rendered:
     """One service as files. `states` by path: `unchanged`, `written`, `missing`, `differs`."""
 
     plan: Plan
+    service: Service
     target: str
     bundle: Bundle
     folder: str
@@ -97,6 +99,7 @@ def rendered(found: Gathered, *, target: str, folder: Path, bare: bool, python: 
     states = {path: _state(folder / path, text) for path, text in bundle.files.items()}
     return Rendered(
         plan=plan,
+        service=found.service,
         target=target,
         bundle=bundle,
         folder=str(folder),
@@ -138,8 +141,10 @@ def write(made: Rendered, *, overwrite: bool) -> Rendered:
         raise _by_hand(made, edited)
     folder.mkdir(parents=True, exist_ok=True)
     texts = made.bundle.files
-    kept = {path: [*sums.get(path, [])[-4:], sum_of(texts[path])] for path in texts}
-    write_atomic(folder / SUMS, json.dumps({"schema": "selfhost.bundle/1", "files": {**sums, **kept}}, indent=1) + "\n")
+    kept = {path: with_sum(sums.get(path, []), texts[path]) for path in texts}
+    known = json.dumps({"schema": "selfhost.bundle/1", "files": {**sums, **kept}}, indent=1) + "\n"
+    if differs(folder / SUMS, known):
+        write_atomic(folder / SUMS, known)
     for path in changed:
         if path in edited:
             set_beside(folder / path)
@@ -175,16 +180,15 @@ def _secrets(made: Rendered, folder: Path) -> None:
 
 
 def _by_hand(made: Rendered, edited: list[str]) -> InputError:
-    lines = made.diff.splitlines()
-    more = f"\n… {len(lines) - 40} more lines" if len(lines) > 40 else ""
+    again = command_line(f"render {made.target}", made.service, "-o", made.folder, "--overwrite")
     return InputError(
         f"{', '.join(edited)} in {made.folder} {'was' if len(edited) == 1 else 'were'} not written by selfhost as "
         f"{'it is' if len(edited) == 1 else 'they are'} now",
         why="A file that somebody edited is never written over unless asked.",
-        evidence="\n".join(lines[:40]) + more,
+        evidence="\n".join(changed_lines(made.diff)),
         fix=(
             f"put changes into files that selfhost reads and never writes:\nmkdir -p {made.folder}/overrides",
-            "or write them anew; your versions are kept beside them:\nselfhost render … --overwrite",
+            "or write them anew; your versions are kept beside them:\n" + again,
         ),
         id="RT031",
     )

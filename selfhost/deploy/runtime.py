@@ -19,8 +19,21 @@ def of_plan(plan: Plan | None, *, paths: Paths, system: LocalSystem) -> Runtime:
 
 
 def of_state(state: State, *, paths: Paths, system: LocalSystem) -> Runtime:
-    """The runtime of the engine that was started last."""
-    return of_plan(state.plan(), paths=paths, system=system)
+    """The runtime of the engine that was started last; where its plan is lost, the one that its files are for."""
+    plan = state.plan()
+    name = plan.runtime if plan is not None else written_for(state) or PROCESS
+    return runtime_of(name, paths=paths, system=system)
+
+
+def written_for(state: State) -> str:
+    """The runtime that the newest of the written files starts from; empty without any."""
+    found = [
+        (path.stat().st_mtime_ns, name)
+        for pattern, name in _FILES.items()
+        for path in state.bundle.glob(pattern)
+        if path.is_file()
+    ]
+    return max(found)[1] if found else ""
 
 
 def container_runtime(runtime: Runtime) -> ContainerRuntime:
@@ -31,19 +44,24 @@ def container_runtime(runtime: Runtime) -> ContainerRuntime:
 
 
 def runtimes_with(state: State, *, paths: Paths, system: LocalSystem) -> tuple[Runtime, ...]:
-    """The runtimes that have something of this deployment; where its plan is lost, every one is asked."""
+    """The runtimes that have something of this deployment; where its plan is lost, every one is asked.
+
+    Raises SelfhostError when the one that it was last started by does not answer: then nobody knows.
+    """
     plan = state.plan()
     names = [plan.runtime] if plan is not None else list(RUNTIMES)
+    last = plan.runtime if plan is not None else written_for(state)
     found = []
     for name in names:
         runtime = runtime_of(name, paths=paths, system=system)
         try:
             if plan is not None or runtime.processes(state.name) or runtime.inspect(state.name).state in _SOMETHING:
                 found.append(runtime)
-        except SelfhostError:  # an engine that is not installed or does not answer has nothing to show
-            if plan is not None:
+        except SelfhostError:  # another engine that is not installed or does not answer has nothing to show
+            if name == last:
                 raise
     return tuple(found)
 
 
+_FILES = {"compose.yaml": "docker", "run.sh": "podman", "*.container": "quadlet", "serve.sh": "process"}
 _SOMETHING = (EngineState.RUNNING, EngineState.STARTING, EngineState.EXITED)

@@ -13,7 +13,7 @@ from selfhost.core.system import LocalSystem
 from selfhost.deploy import status_container as of_container
 from selfhost.deploy.again import again
 from selfhost.deploy.journal import Journal
-from selfhost.deploy.runtime import of_plan, runtimes_with
+from selfhost.deploy.runtime import of_state, runtimes_with
 from selfhost.deploy.state import Checks, State
 from selfhost.engines.names import shown
 from selfhost.runtimes.base import EngineState, Runtime, Seen
@@ -84,7 +84,7 @@ def look(paths: Paths, system: LocalSystem, name: str, *, say: Callable[[Finding
     found = _planned(name, plan)
     try:
         runtime = next(iter(runtimes_with(state, paths=paths, system=system)), None) if plan is None else None
-        runtime = runtime or of_plan(plan, paths=paths, system=system)
+        runtime = runtime or of_state(state, paths=paths, system=system)
         seen = runtime.inspect(name)
         memory = runtime.memory_bytes(name) if seen.alive else None
     except SelfhostError as error:

@@ -171,7 +171,7 @@ def _start(run: Run, *, command: str) -> None:
                     run.runtime.stop(run.plan.name, grace_s=INTERRUPT_GRACE_S)
                 if run.plan.port_explicit:
                     raise
-                _move(run, free_port(run.plan.port + 1))
+                _move(run, free_port(run.plan.port + 1, without=run.work.taken_ports))
             else:
                 run.ready = True
                 return

@@ -23,3 +23,9 @@ class Workplace:
     say: Callable[[Finding], None]
     eyes: System | None = None
     """Through which the machine is looked at; None for `system` itself."""
+    taken_ports: frozenset[int] = frozenset()
+    """Those of other services of the same file: no port that is chosen moves there."""
+    taken_cards: frozenset[str] = frozenset()
+    """Those of other services of the same file, by stable id: none of them is chosen."""
+    for_later: bool = False
+    """Files are written, nothing is started now: they do not depend on which ports are free at this moment."""

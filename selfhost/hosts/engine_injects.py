@@ -11,6 +11,7 @@ from selfhost.shapes.surroundings import CdiSpec, Engine
 _VENDORS = ("nvidia", "amd", "intel")
 _FOLDERS = ("/usr/bin", "/usr/local/bin", "/usr/local/nvidia/toolkit", "/usr/sbin")
 _HOOK = "nvidia-container-runtime-hook"
+_RUNTIME = "nvidia-container-runtime"
 _CDI_HOOK = "nvidia-cdi-hook"
 _GPUS_BY_CDI = (29,)  # moby/moby#50228: --gpus tries CDI first, and the hook only without
 
@@ -49,9 +50,11 @@ def _is_read(engine: Engine, spec: CdiSpec) -> bool:
 
 
 def _has_gpus(system: System, engine: Engine, found: Sequence[str]) -> bool:
-    """`--gpus` runs NVIDIA's hook out of the daemon's PATH. A registered runtime came with that hook."""
+    """`--gpus` runs NVIDIA's hook out of the daemon's PATH. A registered runtime came with that hook, unless only
+    NVIDIA's package `nvidia-container-toolkit-base` is here, which has the one without the other.
+    """
     if "nvidia:runtime" in found:
-        return True
+        return not is_local(engine) or _is_here(system, _HOOK) or not _is_here(system, _RUNTIME)
     if not is_local(engine):
         return False
     if _is_here(system, _HOOK) and not engine.snap:

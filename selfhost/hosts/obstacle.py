@@ -7,6 +7,7 @@ from selfhost.core.errors import EnvironmentMissing
 from selfhost.hosts.engine_support import driver_floor
 from selfhost.hosts.grant import BY_NUMBER, GRANTS, PLACE, Case, by_number_elsewhere, join_group
 from selfhost.hosts.nvidia_reading import VGPU_HOST
+from selfhost.hosts.slices import slices
 from selfhost.shapes.host import Accelerator, DeviceNode, Host, Known, Partitioning, Vendor
 
 CPU_INSTEAD = "or run on the CPU:\nselfhost up MODEL --device cpu"
@@ -30,7 +31,7 @@ def obstacle(host: Host, card: Accelerator, *, others: int = 0) -> Obstacle:
     """Why `up` starts nothing on a card that an engine has code for. `others`: more of its kind."""
     found = fault(host, card)
     if card.partitioning is Partitioning.MIG and (found is None or found.id == "HX005"):
-        return _whole_only(card)
+        return _in_containers(card) if found is None and slices(card) else _whole_only(card)
     if found is None:
         return _not_by_us(card)
     more = f" (and {others} more)" if others else ""
@@ -97,6 +98,20 @@ def _not_by_us(card: Accelerator) -> Obstacle:
         short="usable, not by this version",
         why=_ONLY_NVIDIA,
         fix=(_CPU_FIRST,),
+        id="HX008",
+    )
+
+
+def _in_containers(card: Accelerator) -> Obstacle:
+    return Obstacle(
+        f"{card.name} can be used, but not by a process of this version: it is cut into MIG instances",
+        short="cut into MIG instances, which this version uses in containers only",
+        why="A container is given one instance; processes are started on whole cards only.",
+        fix=(
+            "let a container have one:\nselfhost up MODEL --runtime docker",
+            "or switch MIG off on the machine itself:\nsudo nvidia-smi -mig 0",
+            CPU_INSTEAD,
+        ),
         id="HX008",
     )
 

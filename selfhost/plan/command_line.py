@@ -12,14 +12,16 @@ _NOTHING: Mapping[str, str | None] = MappingProxyType({})
 _IN_FILE = re.compile(r"(?P<file>.+):\d+ (?P<service>\S+)")
 _OF_THE_PLACE = ("name", "device", "port", "concurrency", "engine")
 """Options that say where and how much is served; the others are about one model."""
-_SAME = {
+TYPED = "-- "
+"""Before the origin of engine flags that were typed over those of a file."""
+OVERRULES = {
     "context": ("--max-model-len", "--kv-cache-memory-bytes"),
     "concurrency": ("--max-num-seqs",),
     "precision": ("--dtype", "--quantization"),
     "kv_cache": ("--kv-cache-dtype",),
     "reasoning": ("--default-chat-template-kwargs",),
 }
-"""Engine flags that would overrule an option which is proposed."""
+"""Engine flags that would overrule an option which is proposed or typed."""
 
 
 def command_line(
@@ -32,13 +34,13 @@ def command_line(
     options that are not about the former one stay, and those in `keep`.
     """
     file = in_file(service)
-    kept = [] if model or file else list(service.engine_args)
+    kept = [] if model else _typed(service) if file else list(service.engine_args)
     stays = {*_OF_THE_PLACE, *keep}
     options = {field: said for field, said in _said(service) if not model or field in stays}
     for field, value in change.items():
         options[field] = [] if value is None else [f"--{field.replace('_', '-')}", value]
-        kept = _without(kept, _SAME.get(field, ()))
-    words = [verb, *_subject(service, model, file), *(word for said in options.values() for word in said)]
+        kept = _without(kept, OVERRULES.get(field, ()))
+    words = [*verb.split(), *_subject(service, model, file), *(word for said in options.values() for word in said)]
     words += ["--trust-remote-code"] if service.trust_remote_code and not (model or file) else []
     words += ["--allow-pickle"] if service.allow_pickle and not (model or file) else []
     words += more
@@ -51,6 +53,12 @@ def _subject(service: Service, model: str, file: str) -> list[str]:
     if model or not file:
         return [model or _model(service)]
     return [_place(service)[1], "--file", file]
+
+
+def _typed(service: Service) -> list[str]:
+    """What was typed behind `--` over the flags of a file."""
+    said = service.origins.get("engine_args", "")
+    return shlex.split(said.removeprefix(TYPED)) if said.startswith(TYPED) else []
 
 
 def in_file(service: Service) -> str:
@@ -72,7 +80,7 @@ def _model(service: Service) -> str:
 def _said(service: Service) -> Iterator[tuple[str, list[str]]]:
     """Each option as it was typed."""
     for field, origin in service.origins.items():
-        if field != "model" and origin.startswith("--"):
+        if field != "model" and origin.startswith("--") and not origin.startswith(TYPED):
             yield field, origin.split(" ", 1)
 
 

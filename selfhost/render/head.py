@@ -1,17 +1,16 @@
 """What every file of a bundle opens with, and what its README says."""
 
-import json
 from dataclasses import dataclass
 
 from selfhost.core.secret import HEADER_SUFFIX
 from selfhost.engines.base import engine
 from selfhost.plan.digest import digest_of
+from selfhost.render.asking import asking
 from selfhost.render.compose import has_own_network, volume_keys
 from selfhost.shapes.place import Place
 from selfhost.shapes.plan import Plan
 from selfhost.shapes.workload import Workload
 
-_QUESTION = "What is the capital of France?"
 _NOT_RUN = "Files for this card were parsed by their own tools in selfhost's tests, not run on a GPU there."
 
 
@@ -28,14 +27,13 @@ def head_of(plan: Plan) -> Head:
 
 def readme_facts(plan: Plan, workload: Workload, place: Place) -> dict[str, object]:
     """Values of the README; no secret is among them."""
-    question = {"model": plan.model.served_name, "messages": [{"role": "user", "content": _QUESTION}]}
     keyed = bool(engine(plan.build.engine).KEY_VARIABLE and place.key_file)
     return {
         "head": head_of(plan),
         "base_url": plan.base_url,
         "chat_url": f"{plan.base_url}/chat/completions",
         "model": plan.model.served_name,
-        "body": json.dumps(question),
+        **asking(plan),
         "key_file": place.key_file,
         "header_file": place.key_file + HEADER_SUFFIX if keyed else "",
         "env_file": place.env_file,

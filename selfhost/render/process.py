@@ -1,12 +1,12 @@
 """The process target: a shell script that starts the engine, a systemd user unit, and how to use both."""
 
-import json
 from collections.abc import Sequence
 
 from selfhost.core.secret import HEADER_SUFFIX
 from selfhost.engines.base import engine
 from selfhost.plan.digest import digest_of
 from selfhost.plan.workload import workload_of
+from selfhost.render.asking import asking
 from selfhost.render.templates import environment
 from selfhost.shapes.bundle import Bundle
 from selfhost.shapes.place import Place
@@ -24,10 +24,6 @@ def render(plan: Plan, *, python: str, key_file: str, log_hint: str = "", folder
     `folder` is where they will lie; without it there is no unit, since a unit needs absolute paths.
     """
     workload = workload_of(plan, Place(python=python))
-    question = {
-        "model": plan.model.served_name,
-        "messages": [{"role": "user", "content": "What is the capital of France?"}],
-    }
     facts: dict[str, object] = {
         "name": plan.name,
         "title": f"{plan.name}: {plan.model.id} on {plan.build.engine} {plan.build.version}, {plan.device_name}",
@@ -41,7 +37,7 @@ def render(plan: Plan, *, python: str, key_file: str, log_hint: str = "", folder
         "model": plan.model.served_name,
         "base_url": plan.base_url,
         "chat_url": f"{plan.base_url}/chat/completions",
-        "body": json.dumps(question),
+        **asking(plan),
         "log_hint": log_hint,
         "unit": f"selfhost-{plan.name}.service",
         "script": f"{folder}/{SCRIPT}",

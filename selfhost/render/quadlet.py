@@ -1,6 +1,7 @@
 """NAME.container with its network and volume: units that Quadlet makes services of (podman-systemd.unit(5)).
 
-Keys are those of podman 4.4, the first with Quadlet; what got a key later goes by PodmanArgs=, which all of them have.
+Keys are those of podman 4.7, the first whose Quadlet names networks and volumes (VolumeName=, NetworkName=); what got a
+key later goes by PodmanArgs=, which all of them have.
 """
 
 from collections.abc import Iterator, Mapping
@@ -72,7 +73,7 @@ def _key(option: RunOption, workload: Workload) -> str:
 
 
 def _line(option: RunOption, workload: Workload, networks: Mapping[str, str], volumes: Mapping[str, str]) -> list[str]:
-    """By a key of its own where podman 4.4 has one that keeps the value; else as an argument of podman run."""
+    """By a key of its own where podman 4.7 has one that keeps the value; else as an argument of podman run."""
     name, value = option.words[0], option.words[1] if len(option.words) > 1 else ""
     own: list[str] = []
     if name in _ALONE:
@@ -120,13 +121,14 @@ def _mount(mount: Mount, volumes: Mapping[str, str]) -> list[str]:
 
 
 def _exec(workload: Workload, why: Reasons) -> Iterator[Line]:
+    """Reasons stand above: the Quadlet of podman 4 ends a continued setting at a comment among its lines."""
     lines = by_flag(command_words(workload))
+    reasons = [(words[0], why.of(f"argv.{words[0]}")) for words in lines]
+    above = "; ".join(f"{flag}: {reason}" for flag, reason in reasons if reason)
     for number, words in enumerate(lines):
         text = " ".join(systemd_word(word) for word in words)
         begin = "" if number else "Exec="
-        yield Line(
-            Escaped(begin + text), why.of(f"argv.{words[0]}"), 1 if number else 0, joined=number + 1 < len(lines)
-        )
+        yield Line(Escaped(begin + text), "" if number else above, 1 if number else 0, joined=number + 1 < len(lines))
 
 
 def _tries(workload: Workload) -> str:

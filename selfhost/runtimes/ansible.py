@@ -169,7 +169,8 @@ def _tell(event: Mapping[str, Any]) -> bool:
         "role": str(data.get("role") or ""),
         "task": str(data.get("task") or ""),
         "said": _said(result),
-        "output": "\n".join(str(result[key]).strip() for key in ("stderr", "stdout") if result.get(key))[-4000:],
+        # Each for itself: what a tool prints at length must not push out what it says of the error.
+        "output": "\n".join(str(result[key]).strip()[-8000:] for key in ("stdout", "stderr") if result.get(key)),
     }
     sys.stdout.write(f"{_MARK}{json.dumps(told)}\n")
     sys.stdout.flush()

@@ -199,6 +199,10 @@ class ContainerRuntime(Runtime, Protocol):
         """Bring it here. Raises EnvironmentMissing: no such tag, access, space, network, or another architecture."""
         ...
 
+    def remove_volume(self, volume: str) -> str:
+        """Remove a volume that selfhost made; returns why it stays, or nothing when it is gone."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalImage:

@@ -110,6 +110,9 @@ class CliClient:
     def create_volume(self, name: str, labels: Mapping[str, str]) -> None:
         self._run("volume", "create", *_labels(labels), name)
 
+    def remove_volume(self, name: str) -> None:
+        self._gone("volume", "rm", name)
+
     def image(self, reference: str) -> Object | None:
         return self._inspect("image", "inspect", reference)
 

@@ -139,6 +139,20 @@ class ContainerRunner:
     def pull(self, reference: str, *, sink: Sink, step: str) -> LocalImage:
         return pull(self._client, reference, sink=sink, step=step)
 
+    def remove_volume(self, volume: str) -> str:
+        try:
+            labels = self._client.volume(volume)
+            if labels is None:
+                return ""
+            if containers.NAME not in labels:
+                return "it has none of selfhost's labels"
+            self._client.remove_volume(volume)
+        except CallFailed as failed:
+            if "in use" in failed.text or "being used" in failed.text:
+                return "another container has it"
+            raise worded(self._client, failed, subject=volume) from None
+        return ""
+
     def _start(self, launch: Launchable, workload: Workload) -> Seen:
         found = self._client.container(workload.name)
         if found is not None:

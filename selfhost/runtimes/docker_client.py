@@ -117,6 +117,9 @@ class DockerClient:
     def create_volume(self, name: str, labels: Mapping[str, str]) -> None:
         self._ask(lambda: self._api.create_volume(name, labels=dict(labels)))
 
+    def remove_volume(self, name: str) -> None:
+        self._found(lambda: self._api.remove_volume(name) or {})
+
     def image(self, reference: str) -> Object | None:
         found: Object | None = self._found(lambda: self._api.inspect_image(reference))
         return found

@@ -3,6 +3,7 @@
 import os
 import pwd
 import socket
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -64,10 +65,10 @@ def can_bind(port: int) -> bool:
     return True
 
 
-def free_port(start: int) -> int:
-    """The first free port from `start` on, or one that the kernel picks when none is."""
+def free_port(start: int, *, without: Collection[int] = ()) -> int:
+    """The first free port from `start` on that is not among those `without`, or one that the kernel picks."""
     for port in range(start, 65536):
-        if can_bind(port):
+        if port not in without and can_bind(port):
             return port
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         probe.bind(("127.0.0.1", 0))

@@ -84,12 +84,13 @@ class QuadletRuntime:
         restart = _POLICIES.get(workload.restart, "on-failure" if workload.restart.startswith("on-failure") else "")
         quadlet_files.install(Path(workload.path), self._units, launch.name, labels=labels, restart=restart)
         self._reload(launch.name)
+        began = time.time()
         done = self._systemd.start(_unit(launch.name))
-        found = self.inspect(launch.name)
-        ran = found.state is EngineState.EXITED and not self._refused(launch)
+        found, said = self.inspect(launch.name), self._said(launch.name, since=began)
+        ran = found.state is EngineState.EXITED and "Error: " not in said  # podman's own: it never ran the engine
         if done.ok or found.alive or ran:
             return found
-        raise self._not_started(launch, self._said(launch.name) or done.stderr)
+        raise self._not_started(launch, said or done.stderr)
 
     def stop(self, name: str, *, grace_s: float) -> StopReceipt:
         began = time.monotonic()
@@ -144,6 +145,9 @@ class QuadletRuntime:
     def pull(self, reference: str, *, sink: Sink, step: str) -> LocalImage:
         return self._podman.pull(reference, sink=sink, step=step)
 
+    def remove_volume(self, volume: str) -> str:
+        return self._podman.remove_volume(volume)
+
     def names(self) -> tuple[str, ...]:
         return self._podman.names()
 
@@ -183,7 +187,7 @@ class QuadletRuntime:
             return
         raise EnvironmentMissing(
             f"podman made no unit of {quadlet_files.unit_path(self._units, name)}",
-            why="Its generator refused the file, or this podman has none: Quadlet came with podman 4.4.",
+            why="Its generator refused the file, or this podman is older than 4.7, which our units need.",
             fix=(
                 "see what it says:\n/usr/libexec/podman/quadlet --dryrun"
                 + (" --user" if self._systemd.of_user else ""),
@@ -230,12 +234,9 @@ class QuadletRuntime:
             signal=number,
         )
 
-    def _refused(self, launch: Launchable) -> bool:
-        """Whether podman never ran the engine at all."""
-        return "Error: " in self._said(launch.name)
-
-    def _said(self, name: str) -> str:
-        return self._systemd.journal(_unit(name), "--lines=20").stdout
+    def _said(self, name: str, *, since: float) -> str:
+        """Of this start: the journal keeps what earlier ones said."""
+        return self._systemd.journal(_unit(name), "--lines=20", f"--since=@{since:.6f}").stdout
 
     def _not_started(self, launch: Launchable, said: str) -> EnvironmentMissing | PortTaken:
         failed = CallFailed(said)

@@ -83,11 +83,11 @@ def with_added(text: str, *, labels: Mapping[str, str], restart: str) -> str:
 
 
 def remove(folder: Path, name: str) -> tuple[str, ...]:
-    """The units of a deployment that are ours, networks among them; volumes of caches stay."""
+    """The units of a deployment that are ours, of networks and volumes too; the volumes themselves stay."""
     gone = []
     container = containers.container_name(name)
-    for kind in (".container", ".network"):
-        path = folder / f"{container}{kind}"
+    own = (folder / f"{container}.container", folder / f"{container}.network", *folder.glob(f"{container}-*.volume"))
+    for path in own:
         if path.exists() and not path.is_symlink() and labels_in(text_of(path)).get(containers.NAME) == name:
             path.unlink()
             gone.append(f"unit {path.name}")

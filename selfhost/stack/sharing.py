@@ -1,17 +1,18 @@
 """Services on one host: each card to one of them or in shares that add up, each port to one."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Final
 
 from selfhost.core.errors import InputError
-from selfhost.shapes.finding import Place
+from selfhost.shapes.finding import Finding, Place, Severity
 from selfhost.shapes.service import Service
 from selfhost.stack.asked import Asked
 from selfhost.stack.problems import Problems
 
 OVERLAP: Final = "CF007"
 PORTS: Final = "CF008"
+LEFT: Final = "CF089"
 _CHOSEN: Final = ("cpu", "auto")
 _UUID_BEGINNING: Final = 6
 
@@ -146,6 +147,45 @@ def refuse_overlap(services: Sequence[Service], devices: Mapping[str, Sequence[s
             given = f"{_shown(device)} is given to {whose}, and {_names(without)} no `share`"
             what = given if without else _too_much(device, shares)
             raise InputError(what, why=_WHY, fix=_fix(len(users)), id=OVERLAP, place=_place(by_name[users[-1]]))
+
+
+def fits_beside(service: Service, others: Sequence[Service]) -> bool:
+    """Whether a card that these have is also one for `service`: each says a share, and they add up."""
+    shares = {one.name: one.share for one in (service, *others)}
+    return all(share is not None for share in shares.values()) and _sum({n: s or 0.0 for n, s in shares.items()}) <= 1
+
+
+def of_what_is_left(
+    meant: Sequence[Service], services: Sequence[Service], *, devices: Mapping[str, Sequence[str]],
+    engines: Mapping[str, str],
+) -> Iterator[Finding]:  # fmt: skip
+    """SGLang takes its share of what is free when it starts: beside others that is less than what the file says."""
+    for one in meant:
+        beside = [
+            other
+            for other in services
+            if other is not one and set(devices[other.name]) & set(devices[one.name]) and other.share is not None
+        ]
+        if engines[one.name] != "sglang" or one.share is None or not beside:
+            continue
+        held = _sum({other.name: other.share or 0.0 for other in beside})
+        left = Decimal(1) - held
+        yield Finding(
+            id=LEFT,
+            severity=Severity.WARNING,
+            title=f"`{one.name}` gets about {Decimal(str(one.share)) * left:.2f} of the card, not "
+            f"{Decimal(str(one.share))}, once {_names_only(beside)} {'runs' if len(beside) == 1 else 'run'}",
+            place=_place(one) or Place(),
+            why=f"SGLang's share is of what is free at its start, here {left.normalize():f}; its plan counts an empty "
+            "card, and its cache may come out too small to start.",
+            fix=("let vLLM serve it, whose share is of the whole card:\nengine: vllm",
+                 "or give it a card of its own"),
+            source="SGLang 0.5.23: srt/model_executor/model_runner.py",
+        )  # fmt: skip
+
+
+def _names_only(services: Sequence[Service]) -> str:
+    return ", ".join(f"`{one.name}`" for one in services)
 
 
 def _place(service: Service) -> Place | None:

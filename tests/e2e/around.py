@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,6 +38,10 @@ mount -t overlay overlay -o lowerdir=/etc,upperdir={folder}/upper,workdir={folde
 mkdir -p /etc/cdi
 [ ! -e {folder}/cdi.yaml ] || cp {folder}/cdi.yaml /etc/cdi/nvidia.yaml
 """
+_WINDOWS_LIBRARIES = """
+mkdir -p {folder}/lib-upper/wsl/lib {folder}/lib-work
+mount -t overlay overlay -o lowerdir=/usr/lib,upperdir={folder}/lib-upper,workdir={folder}/lib-work /usr/lib
+"""
 
 # As NVIDIA's own: it enters the container that is being made and puts in what NVIDIA_VISIBLE_DEVICES names.
 _HOOK = """#!/usr/bin/python3
@@ -47,12 +51,13 @@ config = json.load(open(os.path.join(state["bundle"], "config.json")))
 env = dict(pair.split("=", 1) for pair in config["process"]["env"] if "=" in pair)
 cards = json.load(open("CARDS"))
 asked = env.get("NVIDIA_VISIBLE_DEVICES", "")
-numbers = sorted(cards.values()) if asked == "all" else [cards[name] for name in asked.split(",") if name]
+names = list(cards) if asked == "all" else [name for name in asked.split(",") if name]
 root = config["root"]["path"]
 root = root if os.path.isabs(root) else os.path.join(state["bundle"], root)
-for name in ["nvidiactl", "nvidia-uvm"] + ["nvidia%d" % number for number in numbers]:
+for path in sorted({"/dev/nvidiactl", "/dev/nvidia-uvm"}.union(*(cards[name] for name in names))):
     subprocess.run(["nsenter", "-t", str(state["pid"]), "-m", "--", "sh", "-c",
-                    'mknod "$1" c 1 3 && chmod 666 "$1"', "sh", root + "/dev/" + name], check=True)
+                    '[ -e "$1" ] || { mkdir -p "${1%/*}" && mknod "$1" c 1 3 && chmod 666 "$1"; }', "sh", root + path],
+                   check=True)
 """
 
 # A runtime that is called `nvidia`: runc, with that hook.
@@ -72,12 +77,20 @@ os.execvp("runc", ["runc", *words])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Card:
+    """What NVIDIA's tools call a card or a slice of one beside its UUID, and its own nodes."""
+
+    number: str
+    nodes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Nodes:
-    """What lies in /dev there: path → (mode, group). `cards`: NVIDIA's UUIDs by their minor numbers."""
+    """What lies in /dev there: path → (mode, group). `cards`: by UUID."""
 
     paths: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     links: Mapping[str, str] = field(default_factory=dict)
-    cards: Mapping[str, int] = field(default_factory=dict)
+    cards: Mapping[str, Card] = field(default_factory=dict)
     cdi: bool = False
     numbers: tuple[int, int] = FUSE
     """Major and minor of all of them."""
@@ -89,20 +102,30 @@ def nodes_of(snapshot: Path, *, cdi: bool = False, hook: bool = False) -> Nodes:
     paths = {
         path: (int(str(node.get("mode", "0666")), 8), int(node.get("gid", 0)))
         for path, node in recorded.get("nodes", {}).items()
-        if node.get("type") == "c" and path.startswith(("/dev/nvidia", "/dev/kfd", "/dev/dri/"))
+        if node.get("type") == "c" and path.startswith(("/dev/nvidia", "/dev/kfd", "/dev/dri/", "/dev/dxg"))
     }
+    cards = _cards(snapshot)
+    paths |= {path: (0o666, 0) for card in cards.values() for path in card.nodes if "-caps/" in path}
     # udev makes one for every render node; snapshots hold only what was looked at.
     renders = [path.rpartition("/")[2] for path in paths if path.startswith("/dev/dri/renderD")]
     links = {f"/dev/dri/by-path/pci-0000:0{number}:00.0-render": f"../{name}" for number, name in enumerate(renders, 3)}
-    return Nodes(paths=paths, links=links, cards=_cards(snapshot), cdi=cdi, numbers=NULL if hook else FUSE)
+    return Nodes(paths=paths, links=links, cards=cards, cdi=cdi, numbers=NULL if hook else FUSE)
 
 
-def _cards(snapshot: Path) -> dict[str, int]:
+def _cards(snapshot: Path) -> dict[str, Card]:
+    """NVIDIA's on a PCI bus or of a Jetson; of a card that is cut its slices, each with its two capabilities."""
     from selfhost.core.recorded import Recorded
     from selfhost.hosts.detect import detect
 
-    cards = detect(Recorded.load(snapshot)).accelerators
-    return {card.uuid: card.index for card in cards if card.uuid}
+    found: dict[str, Card] = {}
+    for card in detect(Recorded.load(snapshot)).accelerators:
+        own = f"/dev/nvidia{card.index}"
+        for number, part in enumerate(card.partitions):
+            caps = tuple(f"/dev/nvidia-caps/nvidia-cap{30 + 2 * number + kind}" for kind in (0, 1))
+            found[part.uuid] = Card(number=f"{card.index}:{number}", nodes=(own, *caps))
+        if card.uuid and not card.partitions:
+            found[card.uuid] = Card(number=str(card.index), nodes=(own,))
+    return found
 
 
 class Around:
@@ -119,7 +142,8 @@ class Around:
         )
         self._until_apart()
         made = "\n".join(_made(self.folder / "dev", nodes))
-        script = _SET_UP.format(folder=folder, kept=" ".join(_KEPT), nodes=made)
+        windows = _WINDOWS_LIBRARIES if "/dev/dxg" in nodes.paths else ""
+        script = (_SET_UP + windows).format(folder=folder, kept=" ".join(_KEPT), nodes=made)
         done = subprocess.run(
             [*self.prefix, "sh", "-c", script], capture_output=True, text=True, timeout=30, check=False
         )
@@ -145,9 +169,9 @@ class Around:
             assert time.monotonic() < deadline
             time.sleep(0.01)
 
-    def _write_toolkit(self, cards: Mapping[str, int]) -> None:
+    def _write_toolkit(self, cards: Mapping[str, Card]) -> None:
         folder, hook = self.folder / "bin", self.folder / "bin" / HOOK
-        (self.folder / "cards.json").write_text(json.dumps(dict(cards)))
+        (self.folder / "cards.json").write_text(json.dumps({uuid: card.nodes for uuid, card in cards.items()}))
         hook.write_text(_HOOK.replace("CARDS", str(self.folder / "cards.json")))
         (folder / "nvidia-container-runtime").write_text(_RUNTIME.replace("HOOK", str(hook)))
         for program in folder.iterdir():
@@ -164,20 +188,20 @@ def _made(root: Path, nodes: Nodes) -> Iterator[str]:
         yield f"mkdir -p {place.parent} && ln -sfn {target} {place}"
 
 
-def cdi_of(cards: Mapping[str, int]) -> dict[str, object]:
+def cdi_of(cards: Mapping[str, Card]) -> dict[str, object]:
     """As `nvidia-ctk cdi generate` names devices: by number, by UUID, and all of them."""
 
-    def device(name: str, numbers: Sequence[int]) -> dict[str, object]:
-        paths = [f"/dev/nvidia{number}" for number in numbers]
+    def device(name: str, paths: Iterable[str]) -> dict[str, object]:
         return {"name": name, "containerEdits": {"deviceNodes": [{"path": path} for path in paths]}}
 
-    named = [device(str(number), [number]) for number in cards.values()]
-    named += [device(uuid, [number]) for uuid, number in cards.items()]
+    named = [device(card.number, card.nodes) for card in cards.values()]
+    named += [device(uuid, card.nodes) for uuid, card in cards.items()]
+    every = sorted({path for card in cards.values() for path in card.nodes})
     shared = [{"path": path} for path in ("/dev/nvidiactl", "/dev/nvidia-uvm")]
     return {
         "cdiVersion": "0.5.0",
         "kind": "nvidia.com/gpu",
-        "devices": [*named, device("all", sorted(cards.values()))],
+        "devices": [*named, device("all", every)],
         "containerEdits": {"deviceNodes": shared},
     }
 

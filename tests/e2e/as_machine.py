@@ -1,10 +1,12 @@
 """selfhost on another machine: `as_machine.py SNAPSHOT.json up …` looks at a snapshot and acts on this one.
 
-The one seam is `Workplace.eyes`. Cards, drivers and tools are the snapshot's; container engines, CDI files, disks and
-the user are this machine's.
+The one seam is `Workplace.eyes`. Cards, drivers and tools are the snapshot's; container engines, CDI files (and nodes
+that only they name), disks and the user are this machine's. AS_PODMAN: the version that podman is said to have, for
+units that need a newer one.
 """
 
 import json
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -16,7 +18,7 @@ from selfhost.core.recorded import Recorded
 from selfhost.core.system import Completed, LocalSystem, Node
 
 _ENGINES = ("docker", "podman")
-_PLACES = ("/etc/cdi", "/run/cdi", "/var/run/cdi")
+_PLACES = ("/etc/cdi", "/run/cdi", "/var/run/cdi", "/dev/nvidia-caps/")
 _VARIABLES = ("DOCKER_", "CONTAINER", "PATH", "HOME", "XDG_")
 
 
@@ -59,7 +61,12 @@ class Eyes:
         self, argv: Sequence[str], *, timeout_s: float, env: Mapping[str, str] | None = None, stdin: str = ""
     ) -> Completed:
         eyes = self._here if argv[0] in _ENGINES else self._there
-        return eyes.run(argv, timeout_s=timeout_s, env=env, stdin=stdin)
+        done = eyes.run(argv, timeout_s=timeout_s, env=env, stdin=stdin)
+        if "AS_PODMAN" in os.environ and argv[:2] == ("podman", "info") and done.ok:
+            told = json.loads(done.stdout)
+            told["version"]["Version"] = os.environ["AS_PODMAN"]
+            done = replace(done, stdout=json.dumps(told))
+        return done
 
     def nvml(self) -> Mapping[str, Any]:
         return self._there.nvml()

@@ -38,6 +38,14 @@ class Registry:
         with urllib.request.urlopen(request, timeout=10) as answer:
             return str(answer.headers["Docker-Content-Digest"])
 
+    def layers(self, repository: str, tag: str) -> list[int]:
+        """The sizes of its files on the registry's own disk, the image's description not among them."""
+        digest = self.digest(repository, tag)
+        blobs = self.folder / "docker/registry/v2/blobs/sha256"
+        manifest = json.loads((blobs / digest[7:9] / digest[7:] / "data").read_text())
+        names = [str(layer["digest"])[7:] for layer in manifest["layers"]]
+        return [(blobs / name[:2] / name / "data").stat().st_size for name in names]
+
     def forget(self, repository: str, tag: str) -> None:
         """Its owner removed the tag."""
         shutil.rmtree(self.folder / "docker/registry/v2/repositories" / repository / "_manifests/tags" / tag)

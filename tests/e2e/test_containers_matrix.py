@@ -31,20 +31,44 @@ _ENGINES_HERE = pytest.mark.skipif(
 pytestmark = [_ENGINES_HERE, pytest.mark.slow]
 SNAPSHOTS = ROOT / "tests" / "snapshots"
 NVIDIA = ("/dev/nvidia-uvm", "/dev/nvidia0", "/dev/nvidiactl")
+SLICE = ("/dev/nvidia-caps/nvidia-cap30", "/dev/nvidia-caps/nvidia-cap31", *NVIDIA)
 AMD = ("/dev/dri/renderD128", "/dev/kfd")
 INTEL = ("/dev/dri/renderD128",)
+WINDOWS = ("/dev/dxg",)
+STAND_IN_SYSTEMD = ROOT / "tests" / "runtimes" / "stand_in_systemd.py"
 ARM = ("gb10", "jetson-thor")
+RENDER = 992
+"""The group of render nodes on the machines that were recorded."""
+_GRANTED = {
+    "a100-mig-slice": "MIG-a1003000-5909-1af0-2d07-ba92fc076426",
+    "gb10": "GPU-025e6de3-5909-1af0-2d07-ba92fc076426",
+    "h100": "GPU-68100000-5909-1af0-2d07-ba92fc076426",
+    "h100-mig-slices": "MIG-025e6de3-5909-1af0-2d07-ba92fc076426",
+    "jetson-thor": "all",
+    "rtx3060": "GPU-30600000-5909-1af0-2d07-ba92fc076426",
+    "rtx4090": "GPU-40900000-5909-1af0-2d07-ba92fc076426",
+    "two-5090": "GPU-50900000-5909-1af0-2d07-ba92fc076426",
+}
+"""What NVIDIA's toolkit is told to let in."""
+_SYSTEMD = ("STAND_IN_SYSTEMD", "STAND_IN_QUADLET", "QUADLET_UNIT_DIRS", "AS_PODMAN")
+_MASKS = (
+    *("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL"),
+    *("ZE_AFFINITY_MASK", "ONEAPI_DEVICE_SELECTOR"),
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One start. `by`: what the machine offers: `hook`, a Jetson's `runtime`, `cdi`, `nodes`. `devices`: all seen."""
+    """One start. `by`: what the machine offers: NVIDIA's `hook`, its `runtime` alone, `cdi`, `nodes`. `devices`: all
+    seen inside; `groups`: beside the first one; `more`: further words."""
 
     snapshot: str
     engine: str
     runtime: str
     by: str
     devices: tuple[str, ...]
+    groups: tuple[int, ...] = ()
+    more: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.snapshot}-{self.engine}-{self.runtime}-{self.by}"
@@ -55,24 +79,37 @@ ROWS = (
     Row("rtx4090", "sglang", "docker", "hook", NVIDIA),
     Row("rtx4090", "vllm", "podman", "cdi", NVIDIA),
     Row("rtx4090", "sglang", "podman", "cdi", NVIDIA),
+    Row("rtx4090", "vllm", "quadlet", "cdi", NVIDIA),
+    Row("rtx4090", "sglang", "quadlet", "cdi", NVIDIA),
     Row("rtx4090", "vllm", "docker", "cdi", NVIDIA),
+    Row("rtx4090", "vllm", "docker", "runtime", NVIDIA),
     Row("rtx3060", "vllm", "docker", "hook", NVIDIA),
     Row("h100", "vllm", "docker", "hook", NVIDIA),
+    Row("h100", "sglang", "docker", "runtime", NVIDIA),
     Row("jetson-thor", "vllm", "docker", "runtime", NVIDIA),
     Row("h100", "sglang", "docker", "cdi", NVIDIA),
     Row("h100", "sglang", "podman", "cdi", NVIDIA),
+    Row("a100-mig-slice", "vllm", "docker", "hook", SLICE),
+    Row("a100-mig-slice", "vllm", "podman", "cdi", SLICE),
+    Row("h100-mig-slices", "sglang", "docker", "hook", SLICE),
+    Row("h100-mig-slices", "sglang", "docker", "cdi", SLICE),
     Row("gb10", "vllm", "docker", "cdi", NVIDIA),
     Row("gb10", "sglang", "docker", "hook", NVIDIA),
     Row("two-5090", "vllm", "docker", "hook", NVIDIA),
     Row("two-5090", "vllm", "podman", "cdi", NVIDIA),
-    Row("amd-mi300x", "vllm", "docker", "nodes", AMD),
-    Row("amd-mi300x", "sglang", "docker", "nodes", AMD),
-    Row("amd-mi300x", "vllm", "podman", "nodes", AMD),
-    Row("amd-mi300x", "sglang", "podman", "nodes", AMD),
-    Row("rx7900xtx", "vllm", "docker", "nodes", AMD),
-    Row("rx7900xtx", "vllm", "podman", "nodes", AMD),
-    Row("arc-b580", "vllm", "docker", "nodes", INTEL),
-    Row("arc-b580", "vllm", "podman", "nodes", INTEL),
+    Row("wsl2-rtx", "vllm", "docker", "nodes", WINDOWS, more=("--context", "8k")),
+    Row("wsl2-rtx", "sglang", "podman", "nodes", WINDOWS, more=("--context", "8k")),
+    Row("amd-mi300x", "vllm", "docker", "nodes", AMD, (RENDER,)),
+    Row("amd-mi300x", "sglang", "docker", "nodes", AMD, (RENDER,)),
+    Row("amd-mi300x", "vllm", "podman", "nodes", AMD, (RENDER,)),
+    Row("amd-mi300x", "sglang", "podman", "nodes", AMD, (RENDER,)),
+    Row("rx7900xtx", "vllm", "docker", "nodes", AMD, (RENDER,)),
+    Row("rx7900xtx", "vllm", "podman", "nodes", AMD, (RENDER,)),
+    Row("rx7900xtx", "vllm", "quadlet", "nodes", AMD, (RENDER,)),
+    Row("strix-halo", "vllm", "podman", "nodes", AMD),
+    Row("arc-b580", "vllm", "docker", "nodes", INTEL, (RENDER,)),
+    Row("arc-b580", "vllm", "podman", "nodes", INTEL, (RENDER,)),
+    Row("arc-b580", "vllm", "quadlet", "nodes", INTEL, (RENDER,)),
 )
 LEAN = ("rtx4090-vllm-podman-cdi",)
 
@@ -110,8 +147,10 @@ def _tag(row: Row) -> str:
 
 @contextmanager
 def _engine(row: Row, place: Path, there: Around) -> Iterator[Client]:
-    if row.runtime == "podman":
+    if row.runtime in ("podman", "quadlet"):
         with podman(place, prefix=there.prefix) as client:
+            if row.runtime == "quadlet":
+                client.env |= _systemd(place, client.env["PATH"])
             yield client
         return
     options, path = [], ""
@@ -128,11 +167,28 @@ def _engine(row: Row, place: Path, there: Around) -> Iterator[Client]:
         yield daemon.client
 
 
+def _systemd(place: Path, path: str) -> dict[str, str]:
+    """What stands for it, beside the generator of the podman that this one says that it is."""
+    for program in ("systemctl", "journalctl"):
+        (place / "bin" / program).write_text(f'#!/bin/sh\nexec {sys.executable} {STAND_IN_SYSTEMD} {program} "$@"\n')
+        (place / "bin" / program).chmod(0o755)
+    (place / "systemd").mkdir()
+    return {
+        "PATH": f"{place / 'bin'}:{path}",
+        "STAND_IN_SYSTEMD": str(place / "systemd"),
+        "STAND_IN_QUADLET": str(unpacked() / "usr/libexec/podman/quadlet"),
+        "QUADLET_UNIT_DIRS": str(place / "units"),
+        "AS_PODMAN": "5.4.2",
+    }
+
+
 def snapshot_with_toolkit(row: Row, folder: Path) -> Path:
-    """The machine as recorded, and where a way in is NVIDIA's hook, with that hook in its usual place."""
+    """The machine as recorded, with what NVIDIA's packages put in its usual place: hook and runtime, or that alone."""
     seen = json.loads((SNAPSHOTS / f"{row.snapshot}.json").read_text())
+    if row.by in ("hook", "runtime"):
+        seen.setdefault("files", {})["/usr/bin/nvidia-container-runtime"] = ""
     if row.by == "hook":
-        seen.setdefault("files", {})["/usr/bin/nvidia-container-runtime-hook"] = ""
+        seen["files"]["/usr/bin/nvidia-container-runtime-hook"] = ""
     file = folder / "machine.json"
     file.write_text(json.dumps(seen))
     return file
@@ -154,13 +210,13 @@ def test_up_ends_with_a_passing_smoke(
     with machine(row, tmp_path_factory, made) as (there, client):
         variables = {
             name: client.env[name]
-            for name in ("DOCKER_HOST", "DOCKER_CONFIG", "CONTAINERS_CONF", "PATH")
+            for name in (*("DOCKER_HOST", "DOCKER_CONFIG", "CONTAINERS_CONF", "PATH"), *_SYSTEMD)
             if name in client.env
         }
         base = tmp_path / "home"
         base.mkdir()
         world = World(base=base, wheels=None, extra_env={**variables, "HF_HOME": str(hub_home)})
-        words = ("qwen3-4b", "--name", world.name, "--engine", row.engine, "--runtime", row.runtime)
+        words = ("qwen3-4b", "--name", world.name, "--engine", row.engine, "--runtime", row.runtime, *row.more)
         done = selfhost(row, world, there, "up", *words, "--json", "--yes", "--progress", "json")
         try:
             result = json.loads(done.stdout)
@@ -170,14 +226,7 @@ def test_up_ends_with_a_passing_smoke(
             assert {(one["id"], one["state"]) for one in bad} <= allowed, json.dumps(bad, indent=1)
             assert done.returncode == 0, done.stderr[-2000:]
             told = said(client, world)
-            assert tuple(path for path, state in told["devices"].items() if state == "opens") == row.devices
-            assert set(told["devices"].values()) <= {"opens", "link"}
-            assert told["capabilities"]["CapEff"].strip("0") == ""
-            assert told["capabilities"]["NoNewPrivs"] == "1"
-            assert not [name for name in told["environment"] if "TOKEN" in name]
-            assert told["shm_bytes"] == 2**30
-            assert "/model" not in told["writable"]
-            assert "/var/tmp" in told["writable"]
+            assert_as_promised(row, told)
             heard = published(row.engine, VERSIONS[row.engine], [told["argv"]])["lines"][0]
             assert "parsed" in heard, heard
         finally:
@@ -185,6 +234,25 @@ def test_up_ends_with_a_passing_smoke(
         assert ended.returncode == 0, ended.stderr
         assert client.run("ps", "-aq") == ""
         assert "selfhost" not in client.run("network", "ls")
+
+
+def assert_as_promised(row: Row, told: dict[str, Any]) -> None:
+    assert tuple(path for path, state in told["devices"].items() if state == "opens") == row.devices
+    assert set(told["devices"].values()) <= {"opens", "link"}
+    assert tuple(group for group in told["groups"] if group != told["user"][1]) == row.groups
+    values, granted = told["values"], {"hook": _GRANTED, "runtime": _GRANTED}.get(row.by, {}).get(row.snapshot)
+    assert values.get("NVIDIA_VISIBLE_DEVICES") == granted
+    assert not set(_MASKS) & set(told["environment"])
+    assert {name: values[name] for name in ("HOME", "USER")} == {"HOME": "/var/tmp", "USER": "selfhost"}
+    assert values["HF_HUB_OFFLINE"] == "1"
+    assert not [name for name in told["environment"] if "TOKEN" in name or name == "HF_HOME"]
+    assert ("VLLM_API_KEY" in told["environment"]) == (row.engine == "vllm")
+    assert (values.get("LD_LIBRARY_PATH") == "/usr/lib/wsl/lib") == (row.devices == WINDOWS)
+    assert told["capabilities"]["CapEff"].strip("0") == ""
+    assert told["capabilities"]["NoNewPrivs"] == "1"
+    assert told["shm_bytes"] == 2**30
+    assert "/model" not in told["writable"]
+    assert "/var/tmp" in told["writable"]
 
 
 def said(client: Client, world: World) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import time
@@ -79,6 +80,11 @@ def test_a_tag_is_pulled_and_its_digest_recorded_and_used(store: Registry, daemo
     pulled = [json.loads(line) for line in done.stderr.splitlines() if '"fetch"' in line]
     assert any(event["total"] and event["done"] == event["total"] for event in pulled), "no bytes of a total were told"
     assert any("layers" in event["text"] for event in pulled)
+    (coming,) = (event["text"] for event in pulled if event["text"].startswith("coming: "))
+    size = sum(store.layers(REPOSITORY, TAG)) / 2**20
+    told = re.fullmatch(rf"coming: the image {image} ([\d.,]+) MiB, more once unpacked, onto .* free", coming)
+    assert told is not None, coming
+    assert abs(float(told[1].replace(",", "")) - size) < 1
     assert world.down().returncode == 0
 
 
@@ -194,4 +200,25 @@ def test_a_disk_that_fills_up_is_told_and_after_room_was_made_up_goes_on(
         filler.unlink()
         again = world.up("--runtime", "docker", "--json")
         assert again.returncode == 0, again.stderr[-3000:]
+        assert world.down().returncode == 0
+
+
+@pytest.mark.timeout(300)
+def test_a_disk_that_is_filled_while_serving_is_no_end_of_it_and_the_next_start_names_it(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    with small_disk(tmp_path_factory.mktemp("s"), "400m") as place, docker_daemon(place) as daemon:
+        daemon.client.load_images([cpu_stand_in()])
+        world = world_of(daemon.client, tmp_path)
+        assert world.up("--runtime", "docker").returncode == 0
+        filler = place / "filler"
+        fill(filler)
+        assert world.status()["state"] == "ready"
+        again = world.up("--runtime", "docker", "--json", "--context", "512")
+        if again.returncode:
+            assert error_of(again)["id"] == "RT070"
+            assert world.status()["state"] in ("ready", "stopped", "failed")  # the former one's end may make the room
+        filler.unlink()
+        assert world.up("--runtime", "docker").returncode == 0
+        assert world.status()["state"] == "ready"
         assert world.down().returncode == 0

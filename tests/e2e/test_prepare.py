@@ -27,7 +27,13 @@ PACKAGES = (
 _CTK = """#!/bin/sh
 case "$1 $2" in
 "runtime configure") printf '{"runtimes": {"nvidia": {"path": "nvidia-container-runtime"}}}' > /etc/docker/daemon.json;;
-"cdi generate") echo "hostPath: /usr/lib/libcuda.so.580.95.05" > /etc/cdi/nvidia.yaml ;;
+"cdi generate") cat > /etc/cdi/nvidia.yaml <<END
+cdiVersion: 0.6.0
+kind: nvidia.com/gpu
+devices: [{name: all, containerEdits: {deviceNodes: [{path: /dev/null}]}}]
+containerEdits: {mounts: [{hostPath: /usr/lib/libcuda.so.580.95.05, containerPath: /usr/lib/libcuda.so.580.95.05}]}
+END
+;;
 *) exit 9 ;;
 esac
 """
@@ -272,6 +278,7 @@ def _with_a_driver(machine: Machine) -> None:
     machine.sh("apt-get install -y -q libssl3")  # of the Python that is lent to it
     machine.sh("printf '#!/bin/sh\\necho 580.95.05\\n' > /usr/bin/nvidia-smi; chmod +x /usr/bin/nvidia-smi")
     machine.sh("mkdir -p /etc/docker; touch /usr/bin/dockerd; chmod +x /usr/bin/dockerd")
+    machine.sh("touch /usr/lib/libcuda.so.580.95.05")
 
 
 def test_the_toolkit_comes_from_a_repository_whose_key_has_the_fingerprint(machine, repository):
@@ -288,7 +295,23 @@ def test_the_toolkit_comes_from_a_repository_whose_key_has_the_fingerprint(machi
     ]  # fmt: skip
     second = machine.play(variables=variables)
     assert (second["ok"], second["changed"], second["left"]) == (True, [], [])
-    assert machine.sh("cat /etc/cdi/nvidia.yaml") == "hostPath: /usr/lib/libcuda.so.580.95.05"
+    assert "libcuda.so.580.95.05" in machine.sh("cat /etc/cdi/nvidia.yaml")
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        pytest.param("rm /usr/lib/libcuda.so.580.95.05", id="a path that is gone"),
+        pytest.param("truncate -s 60 /etc/cdi/nvidia.yaml", id="cut off"),
+        pytest.param("sed -i s/580.95.05/575.1.1/g /etc/cdi/nvidia.yaml", id="of another driver"),
+    ],
+)
+def test_a_specification_that_does_not_fit_is_written_anew(machine, repository, damage):
+    _with_a_driver(machine)
+    variables = _toolkit(repository, repository.fingerprint)
+    machine.play(variables=variables)
+    machine.sh(damage)
+    assert machine.play(variables=variables)["changed"] == ["CDI specification /etc/cdi/nvidia.yaml"]
 
 
 def test_a_key_with_another_fingerprint_is_refused_before_anything_is_written(machine, repository):

@@ -100,6 +100,13 @@ def test_a_card_in_instances_computes_and_is_no_whole_card_to_start_on() -> None
     assert [card.uuid for card in host.usable_accelerators]
     with pytest.raises(Exception, match="cut into MIG instances") as caught:
         gate(host, None)
+    assert getattr(caught.value, "id", "") == "HX008"
+    assert "--runtime docker" in " ".join(getattr(caught.value, "fix", ()))
+
+
+def test_a_card_whose_instances_are_not_listed_is_for_nobody() -> None:
+    with pytest.raises(Exception, match="cut into MIG instances") as caught:
+        gate(seen(content("h100-mig")), None)
     assert getattr(caught.value, "id", "") == "HX005"
 
 

@@ -50,6 +50,15 @@ def test_a_number_without_nodes_proves_nothing_on_a_machine_with_two_cards() -> 
     assert [one.name for one in way(plan_on(host("two-3090-nvml", named), "docker", device="1")).cdi] == [TWO[1]]
 
 
+def test_a_runtime_without_the_hook_is_told_the_uuid_and_is_asked_for_nothing() -> None:
+    base_package = {"/usr/bin/nvidia-container-runtime": "", "/usr/bin/nvidia-ctk": ""}
+    info = docker("27.5.1", runtimes=("runc", "nvidia"))
+    plan = plan_on(host("rtx4090", info, files=base_package), "docker")
+    assert (way(plan).runtime, way(plan).env["NVIDIA_VISIBLE_DEVICES"], way(plan).requests) == ("nvidia", CARD, ())
+    both = {**base_package, "/usr/bin/nvidia-container-runtime-hook": ""}
+    assert way(plan_on(host("rtx4090", info, files=both), "docker")).requests[0].ids == (CARD,)
+
+
 @pytest.mark.parametrize(
     "files",
     [
@@ -141,13 +150,13 @@ def test_a_rootless_docker_is_trusted_with_cdi_only_unless_its_rules_are_off() -
     assert way(plan_on(relaxed, "docker")).way == "device request"
 
 
-def test_quadlet_needs_podman_4_4() -> None:
+def test_quadlet_needs_podman_4_7() -> None:
     files = cdi((CARD, "/dev/nvidia0"))
     with pytest.raises(InputError) as caught:
-        plan_on(host("rtx4090", podman("4.3.1"), files=files), "quadlet")
+        plan_on(host("rtx4090", podman("4.6.2"), files=files), "quadlet")
     assert caught.value.id == "PL076"
     assert "--runtime podman" in caught.value.fix[0]
-    assert plan_on(host("rtx4090", podman("4.4.0"), files=files), "quadlet").runtime == "quadlet"
+    assert plan_on(host("rtx4090", podman("4.7.0"), files=files), "quadlet").runtime == "quadlet"
 
 
 def test_a_podman_with_runc_cannot_keep_the_groups_that_open_a_node() -> None:

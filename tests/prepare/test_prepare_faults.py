@@ -16,6 +16,7 @@ LINES = {
     "RT094": "E: Unable to locate package docker.io",
     "RT102": "E: You don't have enough free space in /var/cache/apt/archives/. No space left on device",
     "RT103": "E: The repository 'http://10.0.0.1/stable/deb/amd64  InRelease' is not signed.",
+    "RT114": "E: Packages need to be removed but remove is disabled.",
     "RT091": "sudo: a password is required",
     "RT100": "dpkg: error processing package docker.io (--configure)",
 }
@@ -45,3 +46,11 @@ def test_a_refusal_of_a_role_keeps_its_words():
     assert (error.id, error.what) == ("RT096", "Docker is a snap here, and is left alone")
     assert error.why == "why one why two"
     assert error.fix[0] == "remove it:\nsudo snap remove docker"
+
+
+def test_the_packages_that_would_go_are_named():
+    error = _fault(
+        f"The following packages will be REMOVED:\n  containerd.io docker-ce\nThe following:\n{LINES['RT114']}"
+    )
+    assert error.what == "the package would remove others: containerd.io docker-ce"
+    assert "apt-get --simulate install docker.io" in error.fix[0]

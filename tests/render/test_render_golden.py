@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,30 @@ def test_the_reasoning_mode_is_the_one_asked_for(case: Case) -> None:
         assert said["enable_thinking"] is (mode == "on")
     if mode == "no":
         assert KWARGS not in argv
+
+
+@pytest.mark.parametrize("case", [case for case in rendered() if case.target == "quadlet"], ids=str)
+def test_no_comment_stands_within_a_continued_setting(case: Case) -> None:
+    """Quadlet before podman 5 ends the setting there and refuses the rest (containers/podman#21556)."""
+    for name, text in on_disk(case).items():
+        if name.endswith((".container", ".network", ".volume")):
+            lines = text.splitlines()
+            pairs = pairwise(lines)
+            assert [
+                after for before, after in pairs if before.endswith("\\") and after.lstrip()[:1] in ("#", ";", "")
+            ] == []
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_the_readme_asks_with_what_the_mode_needs_of_every_client(target: str) -> None:
+    said = {
+        mode: (GOLDEN / f"reasoning-{mode}-vllm" / target / "README.txt").read_text()
+        for mode in ("budget", "effort", "on")
+    }
+    assert '"thinking_token_budget": 2048, "max_tokens": 3072}' in said["budget"]
+    assert '"reasoning_effort": "low"}' in said["effort"]
+    assert [mode for mode, text in said.items() if "keeps this mode only" in text] == ["budget", "effort"]
+    assert "thinking_token_budget" not in said["on"]
 
 
 def test_there_are_enough_of_them() -> None:

@@ -102,7 +102,7 @@ def start(words: list[str]) -> int:
         print(f"Failed to start {unit}: Unit {unit} not found.", file=sys.stderr)
         return 5
     for needed in [one for line in setting(units()[unit], "Requires") for one in line.split()]:
-        if needed in units() and not network(argv_of(needed)):
+        if needed in units() and not made(argv_of(needed)):
             return 1
     (HOME / f"{unit.removesuffix('.service')}.cid").unlink(missing_ok=True)
     state_file(unit).write_text(json.dumps({"active": "activating", "code": 0, "pid": 0}))
@@ -123,9 +123,10 @@ def start(words: list[str]) -> int:
     return 1
 
 
-def network(argv: list[str]) -> bool:
-    """podman 4.3 does not know `network create --ignore`, which the generator of 5.4 writes."""
-    if subprocess.run(["podman", "network", "exists", argv[-1]]).returncode == 0:
+def made(argv: list[str]) -> bool:
+    """podman 4.3 does not know `network create --ignore`, nor that of volumes, which the generator of 5.4 writes."""
+    kind = "volume" if "volume" in argv[:3] else "network"
+    if subprocess.run(["podman", kind, "exists", argv[-1]]).returncode == 0:
         return True
     words = [word for word in argv if word != "--ignore"]
     return subprocess.run(words, stdout=subprocess.DEVNULL).returncode == 0

@@ -162,6 +162,25 @@ def test_a_port_that_somebody_has_is_told_as_such(runtime, toy) -> None:
             runtime.start(toy("--port", str(port), port=port))
 
 
+def test_what_an_earlier_start_said_is_not_taken_for_this_ones(runtime, toy) -> None:
+    import socket
+
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        with pytest.raises(PortTaken):
+            runtime.start(toy("--port", str(port), port=port))
+    runtime.remove("toy")
+    launch = toy("--port", str(port), port=port)
+    network = Path(launch.workload.path).with_suffix(".network")
+    network.write_text(network.read_text() + "Subnet=10.1.2.3/99\n")
+    with pytest.raises(EnvironmentMissing) as raised:
+        runtime.start(launch)
+    assert not isinstance(raised.value, PortTaken)
+    assert "invalid CIDR address" in raised.value.evidence
+
+
 def test_without_systemd_it_says_so_and_names_podman(loaded, paths, toy, tmp_path) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()

@@ -9,7 +9,13 @@ from selfhost.shapes.host import Known, Unknown, Vendor
 from selfhost.shapes.surroundings import CdiSpec, Engine
 
 _NVIDIA_PAGE: Final = "https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/install-guide.html"
-_START: Final = {"docker": ("start it, if containers are wanted:\nsudo systemctl start docker",)}
+_START: Final = {
+    "docker": (
+        "start it, if containers are wanted:\nsudo systemctl start docker",
+        "or let a role start it, now and with the machine:\nselfhost prepare --only docker",
+    )
+}
+_ROLE: Final = "or let a role do it:\nselfhost prepare --only nvidia_container_toolkit"
 _WAYS: Final = {
     "docker": "sudo nvidia-ctk runtime configure --runtime=docker\nsudo systemctl restart docker",
     "podman": "sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml",
@@ -101,7 +107,7 @@ def _cannot_inject(seen: Seen, engine: Engine) -> Iterator[Finding]:
         "of NVIDIA, so a container gets nodes at best, and no driver libraries.",
         fix=(
             f"install nvidia-container-toolkit, then:\n{_WAYS.get(engine.kind, _WAYS['docker'])}",
-            "or let a role do it:\nselfhost prepare --only nvidia_container_toolkit",
+            _ROLE,
         ),
         run_on=RunOn.CONTAINER_HOST if engine.sibling else RunOn.HERE,
         source=_NVIDIA_PAGE,
@@ -133,6 +139,9 @@ def _cdi(spec: CdiSpec) -> Iterator[Finding]:
         place=Place(path=spec.file),
         evidence=spec.fault,
         why="Layer: container engine. Its CDI devices do not exist for any engine until it can be read.",
-        fix=(f"write it anew:\nsudo nvidia-ctk cdi generate --output={spec.file}",),
+        fix=(
+            f"write it anew:\nsudo nvidia-ctk cdi generate --output={spec.file}",
+            *((_ROLE,) if spec.file == "/etc/cdi/nvidia.yaml" else ()),
+        ),
         source="https://github.com/cncf-tags/container-device-interface",
     )

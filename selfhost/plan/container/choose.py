@@ -20,7 +20,7 @@ PROCESS, CONTAINER = "process", "container"
 CONTAINER_ENGINES = {"docker": "docker", "podman": "podman", "quadlet": "podman"}
 """The container engine that a runtime's files are for."""
 RUNTIMES = (PROCESS, *CONTAINER_ENGINES)
-_QUADLET_SINCE = (4, 4)
+_QUADLET_SINCE = (4, 7)
 _QUADLET = "https://docs.podman.io/en/latest/markdown/podman-systemd.unit.5.html"
 
 
@@ -71,8 +71,8 @@ def _asked(runtime: str, *, host: Host, build: EngineBuild, service: Service, wh
     podman = engine_seen(host, "podman") if runtime == "quadlet" else None
     if podman is not None and numbers(podman.version) and numbers(podman.version) < _QUADLET_SINCE:
         raise InputError(
-            f"podman {podman.version} has no Quadlet",
-            why="Quadlet, which makes systemd units of such files, came with podman 4.4.",
+            f"the Quadlet of podman {podman.version} does not know our units",
+            why="They name their network and volume, which Quadlet takes from podman 4.7 on.",
             fix=("run it with podman itself:\n" + command_line("up", service, change={"runtime": "podman"}),),
             evidence=_QUADLET,
             id="PL076",

@@ -21,8 +21,8 @@ _ALWAYS = {
     "log_options": "bounded, so that a log never fills the disk",
     "env.HOME": "caches go into the volume: every image has this folder, writable for every user",
     "env.USER": "torch asks for a name, and the image does not know this user's number",
-    "env.TORCHINDUCTOR_CACHE_DIR": "its default is in /tmp, where nothing is kept and nothing may be executed",
-    "argv.--host": "inside only; `ports` says who reaches it",
+    "env.TORCHINDUCTOR_CACHE_DIR": "its default is in /tmp, where nothing is kept",
+    "argv.--host": "inside only; the published port says who reaches it",
 }
 
 

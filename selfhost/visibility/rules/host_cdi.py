@@ -60,6 +60,11 @@ def _written_again(spec: CdiSpec) -> tuple[str, ...]:
     return (
         f"write it again, and after every change of the driver:\nsudo nvidia-ctk cdi generate --output={spec.file}",
         "with toolkit 1.18 or newer let it be kept fresh:\nsudo systemctl enable --now nvidia-cdi-refresh.path",
+        *(
+            ("or let a role do both:\nselfhost prepare --only nvidia_container_toolkit",)
+            if spec.file == "/etc/cdi/nvidia.yaml"
+            else ()
+        ),
     )
 
 

@@ -59,7 +59,7 @@ def _row(action: argparse.Action) -> dict[str, Any]:
         "kind": kind,
         "nargs": action.nargs,
         "type": _type(action.type),
-        "choices": [str(choice) for choice in action.choices] if action.choices else None,
+        "choices": sorted(map(str, action.choices)) if action.choices else None,
     }
 
 

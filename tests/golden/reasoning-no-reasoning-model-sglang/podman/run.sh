@@ -23,7 +23,7 @@ podman volume inspect selfhost-cache-sglang-v0.5.23-sm_90 >/dev/null 2>&1 ||
 #   --mount /var/tmp: a volume for what is compiled at the first start, for this image and card only
 #   --env HOME: caches go into the volume: every image has this folder, writable for every user
 #   --env USER: torch asks for a name, and the image does not know this user's number
-#   --env TORCHINDUCTOR_CACHE_DIR: its default is in /tmp, where nothing is kept and nothing may be executed
+#   --env TORCHINDUCTOR_CACHE_DIR: its default is in /tmp, where nothing is kept
 #   --env HF_HUB_OFFLINE: the weights are mounted: no hub is asked, and no token of it is in here
 #   --env PYTHONUNBUFFERED: log lines of several processes come in the order in which they were written
 #   --env CUDA_DEVICE_ORDER: cards are numbered as nvidia-smi numbers them, not by speed
@@ -33,7 +33,7 @@ podman volume inspect selfhost-cache-sglang-v0.5.23-sm_90 >/dev/null 2>&1 ||
 #   --health-cmd: failures do not count for 13 min: 14.2 GiB from a disk of 100 MB/s are 153 s, and a first start compiles for up to 600 s; so starting is loading, unhealthy is hung
 #   --log-driver: bounded, so that a log never fills the disk
 #   docker.io/lmsysorg/sglang:v0.5.23: the tag that the project's rule gives for 0.5.23; the pull shows whether it exists, and its digest is kept; the newest tag that was read somewhere is v0.5.21; it starts no server by itself: `sglang serve`
-#   --host: inside only; `ports` says who reaches it
+#   --host: inside only; the published port says who reaches it
 
 podman run --detach \
   --name selfhost-it \

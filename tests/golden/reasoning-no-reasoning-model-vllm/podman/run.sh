@@ -24,7 +24,7 @@ podman volume inspect selfhost-cache-vllm-openai-v0.33.0-sm_90 >/dev/null 2>&1 |
 #   --env-file: the key, in a file for its owner only and not in this one
 #   --env HOME: caches go into the volume: every image has this folder, writable for every user
 #   --env USER: torch asks for a name, and the image does not know this user's number
-#   --env TORCHINDUCTOR_CACHE_DIR: its default is in /tmp, where nothing is kept and nothing may be executed
+#   --env TORCHINDUCTOR_CACHE_DIR: its default is in /tmp, where nothing is kept
 #   --env VLLM_NO_USAGE_STATS: no usage report to vLLM's makers
 #   --env HF_HUB_OFFLINE: the weights are mounted: no hub is asked, and no token of it is in here
 #   --env PYTHONUNBUFFERED: log lines of several processes come in the order in which they were written
@@ -35,7 +35,7 @@ podman volume inspect selfhost-cache-vllm-openai-v0.33.0-sm_90 >/dev/null 2>&1 |
 #   --health-cmd: failures do not count for 13 min: 14.2 GiB from a disk of 100 MB/s are 153 s, and a first start compiles for up to 600 s; so starting is loading, unhealthy is hung
 #   --log-driver: bounded, so that a log never fills the disk
 #   docker.io/vllm/vllm-openai:v0.33.0: the tag that the project's rule gives for 0.33.0; the pull shows whether it exists, and its digest is kept; the newest tag that was read somewhere is v0.31.0
-#   --host: inside only; `ports` says who reaches it
+#   --host: inside only; the published port says who reaches it
 
 podman run --detach \
   --name selfhost-it \
