@@ -18,7 +18,7 @@ from selfhost.runtimes.process import ProcessRuntime
 HERE = Path(__file__).parent
 
 
-def until(true: Callable[[], Any], *, timeout_s: float = 15.0) -> Any:
+def until(true: Callable[[], Any], *, timeout_s: float = 60.0) -> Any:
     """Wait for something to become true; a bound for hangs, not a measurement."""
     deadline = time.monotonic() + timeout_s
     while time.monotonic() < deadline:
