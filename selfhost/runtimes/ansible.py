@@ -72,7 +72,7 @@ def missing() -> EnvironmentMissing | None:
         return None
     return EnvironmentMissing(
         "`prepare` needs ansible-core and ansible-runner, which are not installed",
-        why=f"They come with the extra `prepare`; {' and '.join(lacks)} is not beside {sys.executable}.",
+        why=f"They come with the extra `prepare`; {' and '.join(lacks)} {'is' if len(lacks) == 1 else 'are'} not beside {sys.executable}.",
         fix=(f"install it there:\n{sys.executable} -m pip install 'selfhost-kit[prepare]'",),
         id="RT090",
     )
