@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from selfhost.core.errors import Busy
+from selfhost.core.errors import Busy, EnvironmentMissing
 from selfhost.core.files import sweep
 from selfhost.core.lock import Held, hold, me
 from selfhost.core.redact import mask
@@ -35,6 +35,8 @@ from selfhost.stack.entry import Entry
 
 WAIT_FOR_LOCK_S = 3600.0
 INTERRUPT_GRACE_S = 5.0
+SETTLED = ("kept", "not kept")
+"""States of the journal: whether the runtime starts it again by itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,6 +130,8 @@ def _steps(run: Run, *, command: str) -> Result:
         if kept is not None:
             for name in ("apply", "wait", "smoke"):
                 run.tell(name, "unchanged", "")
+            if kept.exit_code == ExitCode.OK and not _is_kept(run):
+                _keep(run)
             return Result(run=run, checks=kept, fresh=False)
         if found is Running.USELESS:
             run.tell("apply", "warning", f"the running engine is started again: {found.value}")
@@ -146,14 +150,33 @@ def _steps(run: Run, *, command: str) -> Result:
 
 
 def _keep(run: Run) -> None:
-    """From a first checked start on, a container is started again by itself, also after a reboot."""
-    policy = write_checked(run)
+    """From a first checked start on, a container is started again by itself, also after a reboot.
+
+    It serves and was checked by then: what refuses this, such as a full disk, is a warning, and the next `up` tries
+    again.
+    """
+    try:
+        policy = write_checked(run)
+        kept = bool(policy) and run.runtime.keep(run.plan.name, policy)
+    except (EnvironmentMissing, OSError) as error:
+        run.tell("smoke", "warning", f"it does not start again by itself yet, the next `up` tries once more: {error}")
+        return
     if not policy:
         return
-    if run.runtime.keep(run.plan.name, policy):
+    if kept:
         run.journal.write("smoke", "kept", digest=run.digest, data={"restart": policy})
     else:
+        run.journal.write("smoke", "not kept", digest=run.digest)
         run.tell("smoke", "warning", f"{run.runtime.info.name} does not start it again by itself after a reboot")
+
+
+def _is_kept(run: Run) -> bool:
+    """Whether it was settled since the last start; only containers have something to keep."""
+    if run.plan.container is None or run.plan.container.restart_checked == "no":
+        return True
+    entries, _ = run.journal.read()
+    last = next((one for one in reversed(entries) if one.state in SETTLED or one.step == "apply"), None)
+    return last is not None and last.state in SETTLED
 
 
 def _start(run: Run, *, command: str) -> None:

@@ -70,9 +70,10 @@ def missing() -> EnvironmentMissing | None:
     lacks = [name for name in ("ansible", "ansible_runner") if find_spec(name) is None]
     if not lacks:
         return None
+    verb = "is" if len(lacks) == 1 else "are"
     return EnvironmentMissing(
         "`prepare` needs ansible-core and ansible-runner, which are not installed",
-        why=f"They come with the extra `prepare`; {' and '.join(lacks)} {'is' if len(lacks) == 1 else 'are'} not beside {sys.executable}.",
+        why=f"They come with the extra `prepare`; {' and '.join(lacks)} {verb} not beside {sys.executable}.",
         fix=(f"install it there:\n{sys.executable} -m pip install 'selfhost-kit[prepare]'",),
         id="RT090",
     )

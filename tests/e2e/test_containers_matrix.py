@@ -28,7 +28,7 @@ _ENGINES_HERE = pytest.mark.skipif(
     os.geteuid() != 0 or not all(shutil.which(tool) for tool in ("dockerd", "podman", "nsenter")),
     reason="container engines of our own need root and `make test`'s packages (scripts/test_tools.sh)",
 )
-pytestmark = [_ENGINES_HERE, pytest.mark.slow]
+pytestmark = [_ENGINES_HERE]
 SNAPSHOTS = ROOT / "tests" / "snapshots"
 NVIDIA = ("/dev/nvidia-uvm", "/dev/nvidia0", "/dev/nvidiactl")
 SLICE = ("/dev/nvidia-caps/nvidia-cap30", "/dev/nvidia-caps/nvidia-cap31", *NVIDIA)
