@@ -31,7 +31,7 @@ e2e: setup ## every test, the long ones too
 	bash scripts/test_tools.sh
 	$(BIN)/python -m pytest $(ARGS)
 
-e2e-containers: setup ## containers with real engines: serving, restarts, faults, kills, the stand-in matrix; half an hour
+e2e-containers: up ## containers with real engines: serving, restarts, faults, kills, the stand-in matrix; half an hour
 	bash scripts/test_tools.sh
 	$(BIN)/python -m pytest -s tests/e2e/test_containers_*.py tests/e2e/test_status_containers.py tests/e2e/test_rendered_files.py $(ARGS)
 
