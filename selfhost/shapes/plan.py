@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from selfhost.shapes.cluster import ClusterPlan
 from selfhost.shapes.model import Model
 from selfhost.shapes.service import ReasoningMode
 from selfhost.shapes.workload import CdiName, DevicePath, DeviceRequest, Mount
@@ -258,9 +259,11 @@ class Plan:
     image: Image | None = None
     """What a container is made from; None where there is no image for it."""
     runtime: str = "process"
-    """`process`, `docker`, `podman`, `quadlet`; `container` where only containers serve and no engine is here."""
+    """`process`, `docker`, `podman`, `quadlet`, `kubernetes`; `container` where only containers serve, and none is here."""
     container: ContainerPlan | None = None
     """None for a process."""
+    cluster: ClusterPlan | None = None
+    """Only for the runtime `kubernetes`."""
     device: str
     """`cpu`, or the accelerator: its uuid, else its PCI address, else its index."""
     device_name: str

@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from selfhost.shapes.cluster import ClusterAsk
+
 
 class ReasoningMode(StrEnum):
     ON = "on"
@@ -71,7 +73,8 @@ class Service:
     engine_env: dict[str, str] = field(default_factory=dict)
     """Variables that are passed on to the engine."""
     runtime: str | None = None
-    """`process`, `docker`, `podman`, `quadlet`."""
+    """`process`, `docker`, `podman`, `quadlet`, `kubernetes`."""
+    cluster: ClusterAsk | None = None
     image: str = ""
     """A container image instead of the engine's own, as `docker pull` takes it."""
     share: float | None = None
