@@ -259,7 +259,7 @@ class Plan:
     image: Image | None = None
     """What a container is made from; None where there is no image for it."""
     runtime: str = "process"
-    """`process`, `docker`, `podman`, `quadlet`, `kubernetes`; `container` where only containers serve, and none is here."""
+    """`process`, `docker`, `podman`, `quadlet`, `kubernetes`; `container` where only those serve, and none is here."""
     container: ContainerPlan | None = None
     """None for a process."""
     cluster: ClusterPlan | None = None
