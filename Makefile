@@ -6,7 +6,7 @@ DEVICE ?= cpu
 ARGS ?=
 READY := $(VENV)/.ready
 .DEFAULT_GOAL := help
-.PHONY: help setup up test check e2e e2e-containers golden docs readme wheel bench device-check clean
+.PHONY: help setup up test check e2e e2e-containers e2e-cluster golden docs readme wheel bench device-check clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | expand -t 16
@@ -34,6 +34,9 @@ e2e: setup ## every test, the long ones too
 e2e-containers: up ## containers with real engines: serving, restarts, faults, kills, the stand-in matrix; half an hour
 	bash scripts/test_tools.sh
 	$(BIN)/python -m pytest -s tests/e2e/test_containers_*.py tests/e2e/test_status_containers.py tests/e2e/test_rendered_files.py $(ARGS)
+
+e2e-cluster: setup ## chart, up and verdicts on a real cluster (KUBECONFIG=…, ARGS=--fake-nodes for one without cards)
+	KUBECONFIG="$(KUBECONFIG)" bash scripts/e2e_cluster.sh $(BIN) $(ARGS)
 
 golden: setup ## write the golden folders of rendered files anew; review them with git diff
 	@if [ -d tests/golden ]; then $(BIN)/python -m pytest tests/render --regenerate -q; else echo "there is no tests/golden to write anew"; fi

@@ -21,6 +21,7 @@ FAMILIES = {
     "RT": "runtimes, ports, locks, disk",
     "HX": "host",
     "DV": "devices and visibility (rules)",
+    "KX": "Kubernetes: scheduling, image, storage, start, admission, allocation, network",
     "EF": "engine failures",
     "SM": "smoke checks",
 }
@@ -127,10 +128,10 @@ def table_identifiers() -> Iterator[tuple[str, str, str]]:
         yield row["id"], row["title"], "selfhost/engines/failures.toml"
     titles = why_no_gpu.rule_titles()
     marked = re.compile(
-        r"@(?:rule|host_rule|project_rule|check)\(\s*\"((?:DV\d{3}[a-z]?|SM\d{3}))\"(?:,[^\"]*?(?:title=)?\"([^\"]+)\")?",
+        r"@(?:\w*rule|check)\(\s*\"((?:DV\d{3}[a-z]?|KX\d{3}|SM\d{3}))\"(?:,[^\"]*?(?:title=)?\"([^\"]+)\")?",
         re.DOTALL,
     )
-    for folder in ("visibility/rules", "smoke/checks"):
+    for folder in ("visibility/rules", "visibility/manifests", "doctor/cluster/rules", "smoke/checks"):
         for path in sorted((ROOT / "selfhost" / folder).glob("*.py")):
             for found, title in marked.findall(path.read_text()):
                 yield found, titles.get(found, title), str(path.relative_to(ROOT))

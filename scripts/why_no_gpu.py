@@ -64,7 +64,8 @@ def page() -> str:
     for key, layer in layers.items():
         parts.append(f"\n### {layer['title']}\n{layer['text']}\n\n")
         parts += [f"- {link(id)}: {titles[id]}\n" for id in by_layer[key]]
-    rest = sorted(set(titles) - {id for ids in by_layer.values() for id in ids})
+    devices = {id for id in titles if id.startswith("DV")}
+    rest = sorted(devices - {id for ids in by_layer.values() for id in ids})
     parts.append("\n## Every other rule\n\n")
     parts += [f"- {link(id)}: {titles[id]}\n" for id in rest]
     parts.append("\n`selfhost explain ID` shows each of these pages in the terminal.\n")

@@ -97,6 +97,8 @@ def document(
     """Schema selfhost.findings/1, with areas and what was asked for beside them."""
     report = Report.of(findings).to_json()
     more: dict[str, object] = {"areas": looked.examination.to_json()["areas"]}
+    if looked.where:
+        more["cluster"] = looked.where
     if looked.own is not None:
         cards = [card.to_json() for card in looked.cards]
         more["deployment"] = {"name": looked.own.plan.name, "plan": digest_of(looked.own.plan), "cards": cards}

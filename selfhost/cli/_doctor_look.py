@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 from selfhost.cli._context import Invocation
+from selfhost.cli._doctor_cluster import Meant, look_in_cluster
 from selfhost.cli._eyes import eyes
 from selfhost.core.errors import EnvironmentMissing
 from selfhost.core.paths import Paths
@@ -10,6 +11,8 @@ from selfhost.core.system import System
 from selfhost.deploy.inside import Card
 from selfhost.deploy.inside_area import Own, deployment, deployments, describe, own_container
 from selfhost.doctor.area import Area
+from selfhost.doctor.areas.kubernetes import cluster_area
+from selfhost.doctor.cluster.state import Cluster
 from selfhost.doctor.examine import Examination, examine
 from selfhost.doctor.granted import Comparison, compare
 from selfhost.doctor.inspected import inspected
@@ -22,20 +25,31 @@ from selfhost.shapes.host import Host
 class Looked:
     """`comparison` and `cards` are of a container that was looked into."""
 
-    machine: Host
+    machine: Host | None
+    """None where only a cluster was asked."""
     examination: Examination
     comparison: Comparison | None = None
     own: Own | None = None
     cards: tuple[Card, ...] = ()
+    where: str = ""
+    """Which cluster was asked."""
+    undecided: bool = False
+    """One object was asked about, it is not well, and nothing says why."""
 
     @property
     def head(self) -> tuple[str, ...]:
-        """Whose container it is, before the areas."""
+        """Whose container it is, or which cluster, before the areas."""
+        if self.where:
+            return self.where, ""
         return (describe(self.own), "") if self.own is not None else ()
 
 
-def look_at(at_work: Invocation, *, host: str | None, inside: str | None) -> Looked:
+def look_at(at_work: Invocation, *, host: str | None, inside: str | None, meant: Meant) -> Looked:
     """Raises InputError and EnvironmentMissing as `eyes` does."""
+    if meant.named:
+        found = look_in_cluster(at_work, meant)
+        examination = Examination(areas=(found.area,))
+        return Looked(machine=None, examination=examination, where=found.head, undecided=found.undecided)
     if inside is None:
         return _machine(at_work, eyes(at_work, host=host, inside=None), here=host is None)
     paths = _paths(at_work) if host is None else None
@@ -56,12 +70,24 @@ def look_at(at_work: Invocation, *, host: str | None, inside: str | None) -> Loo
 
 def _machine(at_work: Invocation, system: System, *, here: bool) -> Looked:
     machine = detect(system, wide=True)
+    if not here and _only_a_cluster(system):
+        return Looked(machine=machine, examination=Examination(areas=(cluster_area(Cluster(system.kubernetes)),)))
     examination = examine(machine, look(system, machine))
     paths = _paths(at_work) if here else None
     if paths is not None:
         own = deployments(paths, at_work.system, machine, say=at_work.console.finding)
         examination = _with(examination, own) if own is not None else examination
     return Looked(machine=machine, examination=examination)
+
+
+def _only_a_cluster(system: System) -> bool:
+    """A snapshot of API objects and of no machine."""
+    if not system.kubernetes or system.env:
+        return False
+    try:
+        return not system.listdir("/")
+    except OSError:
+        return True
 
 
 def _own(at_work: Invocation, own: Own) -> Looked:

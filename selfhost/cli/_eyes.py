@@ -40,8 +40,11 @@ def eyes(at_work: Invocation, *, host: str | None, inside: str | None) -> System
     return _elsewhere(at_work, host, inside)
 
 
-def facts_of(at_work: Invocation, host: str | None) -> "Host | None":
-    """The machine that `--host` names, looked at; None is the one that this runs on. Raises as `eyes` does."""
+def facts_of(at_work: Invocation, host: str | None, *, wide: bool = False) -> "Host | None":
+    """The machine that `--host` names, looked at; None is the one that this runs on. Raises as `eyes` does.
+
+    `wide`: with what is around it, such as the nodes of a cluster that a snapshot holds.
+    """
     if host is None:
         return None
     from selfhost.cli._service import refuse_address
@@ -49,7 +52,7 @@ def facts_of(at_work: Invocation, host: str | None) -> "Host | None":
 
     refuse_address(host)
     system = eyes(at_work, host=host, inside=None)
-    return with_links(detect(system), system)
+    return with_links(detect(system, wide=wide), system)
 
 
 def _elsewhere(at_work: Invocation, host: str | None, inside: str | None) -> System:

@@ -4,16 +4,21 @@ import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from selfhost.core.console import Console
 from selfhost.core.errors import InputError
-from selfhost.deploy.rendered import RUNTIMES, Rendered, plan_of, rendered, write
+from selfhost.deploy.rendered import RUNTIMES, Rendered, check_against, plan_of, rendered, write
 from selfhost.deploy.workplace import Workplace
 from selfhost.fetch import venv
 from selfhost.shapes.exit import ExitCode
 from selfhost.shapes.finding import Severity
 from selfhost.shapes.host import Host
 from selfhost.shapes.service import Service
+
+if TYPE_CHECKING:
+    from selfhost.shapes.plan import Plan
+    from selfhost.stack.entry import Entry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,9 +56,28 @@ def refuse_without_folder(wish: Wish) -> None:
         )
 
 
-def make(work: Workplace, service: Service, *, wish: Wish, host: Host | None, several: bool) -> Rendered:
+def is_for_cluster(wish: Wish) -> bool:
+    return RUNTIMES[wish.target] == "kubernetes"
+
+
+def refuse_no_cluster(wish: Wish, kube_context: str | None, namespace: str | None) -> None:
+    """Raises InputError for options about a cluster with files that are for none."""
+    given = "--kube-context" if kube_context is not None else "--namespace" if namespace is not None else ""
+    if given and not is_for_cluster(wish):
+        raise InputError(
+            f"`{given}` is about a cluster, and {wish.target} is not",
+            fix=("render for a cluster:\nselfhost render helm MODEL", f"or leave {given} out"),
+            id="CF110",
+        )
+
+
+def make(
+    work: Workplace, service: Service, *, wish: Wish, host: Host | None, several: bool, locked: "Entry | None" = None
+) -> Rendered:
     """One service as files, in a folder of its own among `several`; written unless they are only shown or checked."""
     found = plan_of(work, service, target=wish.target, host=host, model_folder=wish.model_dir)
+    if locked is not None:
+        check_against(found, locked)
     folder = wish.output or Path.cwd()
     if wish.output is not None and several:
         folder = wish.output / found.plan.name
@@ -88,7 +112,15 @@ def _show_one(one: Rendered, *, wish: Wish, console: Console) -> None:
     for path, state in one.states.items():
         console.result(f"{state:<10}{Path(one.folder) / path}")
     if not wish.check:
+        for words in _unpinned(one.plan):
+            console.note(f"  – {words}")
         console.note(f"  → how to start it: {Path(one.folder) / 'README.txt'}")
+
+
+def _unpinned(plan: "Plan") -> tuple[str, ...]:
+    from selfhost.render.cluster_words import unpinned
+
+    return unpinned(plan, plan.cluster) if plan.cluster is not None else ()
 
 
 def _json(made: Sequence[Rendered], *, wish: Wish, ok: bool) -> dict[str, object]:

@@ -12,6 +12,7 @@ import typer
 from selfhost.cli._context import Invocation
 from selfhost.cli._numbers import short, whole
 from selfhost.core.errors import InputError
+from selfhost.shapes.cluster import ClusterAsk
 from selfhost.shapes.service import Service
 
 _ADDRESS = re.compile(r"[\d.]+|\[?[0-9a-fA-F]*:[0-9a-fA-F:.]*\]?")
@@ -50,11 +51,15 @@ Runtime = Annotated[
     str | None,
     _option(
         "--runtime",
-        "process, docker, podman or quadlet; without it a container where it can hand a card in.",
+        "process, docker, podman, quadlet or kubernetes; without it a container where it can hand a card in.",
         "RUNTIME",
     ),
 ]
 Image = Annotated[str | None, _option("--image", "Another container image than the engine's own.", "REFERENCE")]
+KubeContext = Annotated[
+    str | None, _option("--kube-context", "A cluster of your kubeconfig instead of its current one.", "CONTEXT")
+]
+Namespace = Annotated[str | None, _option("--namespace", "In the cluster; else that of the context.", "NAME")]
 Facts = Annotated[
     str | None, _option("--host", "Plan for another machine: a snapshot, or one by ssh.", "FILE|user@machine")
 ]
@@ -82,6 +87,8 @@ class Asked:
     engine: str | None = None
     runtime: str | None = None
     image: str | None = None
+    kube_context: str | None = None
+    namespace: str | None = None
     trust_remote_code: bool = False
     allow_pickle: bool = False
     host: str | None = None
@@ -122,7 +129,7 @@ def service_of(asked: Asked, at_work: Invocation, *, verb: str) -> Service:
     _check_numbers(asked, verb)
     fields = (
         "name", "device", "port", "context", "concurrency", "reasoning", "precision", "kv_cache", "kv_skip_layers",
-        "engine", "runtime", "image",
+        "engine", "runtime", "image", "kube_context", "namespace",
     )  # fmt: skip
     origins = {
         field: f"--{field.replace('_', '-')} {getattr(asked, field)}"
@@ -143,10 +150,31 @@ def service_of(asked: Asked, at_work: Invocation, *, verb: str) -> Service:
         engine=asked.engine,
         runtime=asked.runtime,
         image=asked.image or "",
+        cluster=_cluster(asked),
         trust_remote_code=asked.trust_remote_code,
         allow_pickle=asked.allow_pickle,
         engine_args=tuple(_absolute(word) for word in at_work.passed_on),
         origins=origins,
+    )
+
+
+def _cluster(asked: Asked) -> ClusterAsk | None:
+    if asked.kube_context is None and asked.namespace is None:
+        return None
+    return ClusterAsk(context=asked.kube_context or "", namespace=asked.namespace or "")
+
+
+def refuse_no_cluster(service: Service, verb: str) -> None:
+    """Raises InputError for options about a cluster where none is meant."""
+    given = [service.origins[field] for field in ("kube_context", "namespace") if field in service.origins]
+    if not given or service.runtime == "kubernetes":
+        return
+    command = shlex.join(["selfhost", verb, service.model or "MODEL", "--runtime", "kubernetes"])
+    raise InputError(
+        f"`{given[0]}` is about a cluster, and this is not for one",
+        why="Only the runtime `kubernetes` goes to a cluster; selfhost never takes it by itself.",
+        fix=(f"say so:\n{command} {' '.join(given)}", "or leave it out"),
+        id="CF110",
     )
 
 
@@ -160,6 +188,7 @@ def _check_words(asked: Asked) -> None:
     """An empty word is a variable that was not set, and never means `all` or `choose for me`."""
     texts = (
         "model", "name", "device", "reasoning", "precision", "kv_cache", "kv_skip_layers", "engine", "runtime", "image",
+        "kube_context", "namespace",
     )  # fmt: skip
     for field in texts:
         value = getattr(asked, field)

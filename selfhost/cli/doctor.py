@@ -12,6 +12,7 @@ from selfhost.shapes.exit import ExitCode
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from selfhost.cli._doctor_cluster import Meant
     from selfhost.core.system import System
     from selfhost.doctor.prove import Proof
     from selfhost.shapes.finding import Finding
@@ -35,8 +36,22 @@ Inside = Annotated[
 FixScript = Annotated[
     bool, typer.Option("--fix-script", help="Write the fixes as scripts into DIR, one a machine; runs none.")
 ]
-Folder = Annotated[
-    str | None, typer.Argument(metavar="[DIR|-]", help="Where --fix-script writes, - for stdout.", show_default=False)
+Words = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[pod/NAME] [DIR|-]",
+        help="An object of a cluster: pod/NAME, deployment/NAME, a deployment's name. Where --fix-script writes, - for "
+        "stdout.",
+        show_default=False,
+    ),
+]
+KubeContext = Annotated[
+    str | None,
+    typer.Option("--kube-context", metavar="CONTEXT", help="Ask this cluster, not the machine.", show_default=False),
+]
+Namespace = Annotated[
+    str | None,
+    typer.Option("--namespace", metavar="NAME", help="Of the cluster; else that of the context.", show_default=False),
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace scripts that selfhost did not write.")]
 Prove = Annotated[bool, typer.Option("--prove", help="Open the cards in a throw-away container, for each engine.")]
@@ -44,22 +59,26 @@ Prove = Annotated[bool, typer.Option("--prove", help="Open the cards in a throw-
 
 def command(
     context: typer.Context,
-    folder: Folder = None,
+    words: Words = None,
     host: On = None,
     inside: Inside = None,
+    kube_context: KubeContext = None,
+    namespace: Namespace = None,
     fix_script: FixScript = False,
     overwrite: Overwrite = False,
     prove: Prove = False,
     json: Json = False,
 ) -> ExitCode:
-    """What keeps a card from being used here, on which machine the fix belongs, and what it is. Changes nothing."""
+    """What keeps a card from being used here or a pod from running, where to mend it, and how. Changes nothing."""
     from selfhost.cli._doctor import document, lines, summary
     from selfhost.cli._doctor_look import look_at
     from selfhost.shapes.finding import Report
 
-    _check(folder, inside=inside, host=host, fix_script=fix_script, prove=prove, json=json)
     at_work = invocation(context)
-    looked = look_at(at_work, host=host, inside=inside)
+    folder, meant = _meant(at_work, words or [], host, kube_context, namespace, fix_script=fix_script)
+    _check(folder, inside=inside, host=host, fix_script=fix_script, prove=prove, json=json)
+    _check_cluster(meant, inside=inside, prove=prove)
+    looked = look_at(at_work, host=host, inside=inside, meant=meant)
     examination, comparison = looked.examination, looked.comparison
     proofs = _proven(at_work.system, looked.machine) if prove else ()
     findings = (*examination.report.findings, *(comparison.findings if comparison else ()))
@@ -69,8 +88,35 @@ def command(
     elif folder != "-":
         at_work.console.result("\n".join([*looked.head, *lines(at_work.console, examination, comparison, proofs)]))
         at_work.console.note(f"\n{summary(findings, written)}")
-    shown_bad = any(proof.outcome == "bad" for proof in proofs)
-    return ExitCode.NO if shown_bad else Report.of(findings).exit_code
+    if any(proof.outcome == "bad" for proof in proofs):
+        return ExitCode.NO
+    return ExitCode.UNDECIDED if looked.undecided else Report.of(findings).exit_code
+
+
+def _meant(
+    at_work: Invocation, words: "list[str]", host: str | None, context: str | None, namespace: str | None, *,
+    fix_script: bool,
+) -> "tuple[str | None, Meant]":  # fmt: skip
+    """A bare name is a deployment where a cluster is asked about, or where `up` recorded one of ours in a cluster."""
+    from selfhost.cli._doctor_cluster import Meant, ours, split
+
+    asked = context is not None or namespace is not None or host is not None
+    folder, target = split(words, fix_script=fix_script, cluster=asked)
+    own = None if asked or fix_script or target else ours(at_work, folder)
+    if own is None:
+        return folder, Meant(target=target, context=context, namespace=namespace, host=host)
+    return None, Meant(target=f"deployment/{own.deployment}", context=own.context, namespace=own.namespace)
+
+
+def _check_cluster(meant: "Meant", *, inside: str | None, prove: bool) -> None:
+    if meant.named and (inside is not None or prove):
+        what = f"--inside {inside}" if inside is not None else "containers (--prove)"
+        raise InputError(
+            f"doctor cannot look into {what} and a cluster at once",
+            why="One is a container, the other what an API server says.",
+            fix=("look at the pod's inside on its own:\nselfhost doctor --inside pod/NAME",),
+            id="CF119",
+        )
 
 
 def _check(
@@ -98,10 +144,10 @@ def _check(
         )
 
 
-def _proven(system: "System", machine: "Host") -> "tuple[Proof, ...]":
+def _proven(system: "System", machine: "Host | None") -> "tuple[Proof, ...]":
     from selfhost.doctor.prove import prove
 
-    return prove(system, machine)
+    return prove(system, machine) if machine is not None else ()
 
 
 def _write(at_work: Invocation, findings: "Sequence[Finding]", folder: str, *, overwrite: bool) -> tuple[str, ...]:

@@ -28,6 +28,8 @@ def command(
     engine: ask.Engine = None,
     runtime: ask.Runtime = None,
     image: ask.Image = None,
+    kube_context: ask.KubeContext = None,
+    namespace: ask.Namespace = None,
     trust_remote_code: ask.RemoteCode = False,
     allow_pickle: ask.Pickle = False,
     file: File = None,
@@ -40,7 +42,7 @@ def command(
     from selfhost.cli._services import services_of, with_neighbours
     from selfhost.cli._work import workplace
     from selfhost.deploy.fit import ways_of
-    from selfhost.deploy.gather import plan_for
+    from selfhost.deploy.gather_cluster import plan_in
     from selfhost.deploy.together import places_of
     from selfhost.plan.describe import EXIT, describe
     from selfhost.plan.fit import next_steps
@@ -51,14 +53,18 @@ def command(
     asked = ask.Asked(
         model=model, name=name, device=device, port=port, context=context_tokens, concurrency=concurrency,
         reasoning=reasoning, precision=precision, kv_cache=kv_cache, kv_skip_layers=kv_skip_layers, engine=engine,
-        runtime=runtime, image=image, trust_remote_code=trust_remote_code, allow_pickle=allow_pickle,
+        runtime=runtime, image=image, kube_context=kube_context, namespace=namespace,
+        trust_remote_code=trust_remote_code, allow_pickle=allow_pickle,
     )  # fmt: skip
     place = ("--host", host) if host else ()
     with proposing("plan", place):
         services = services_of(asked, at_work, verb="plan", file=file)
-        work, there = workplace(at_work, progress="quiet"), facts_of(at_work, host)
+        for service in services:
+            ask.refuse_no_cluster(service, "plan")
+        in_cluster = any(service.runtime == "kubernetes" for service in services)
+        work, there = workplace(at_work, progress="quiet"), facts_of(at_work, host, wide=in_cluster)
         places = places_of(work, with_neighbours(services), [service.name for service in services], host=there)
-        found = [(service, plan_for(places[service.name], service, host=there)) for service in services]
+        found = [(service, plan_in(places[service.name], service, host=there, live=True)) for service in services]
     if json:
         plans = [to_json(gathered.plan) for _, gathered in found]
         at_work.console.json(plans[0] if len(plans) == 1 else {"schema": "selfhost.plans/1", "plans": plans})

@@ -11,6 +11,9 @@ from selfhost.cli._options import Device, File, Json, Name, Overwrite, Progress,
 Locked = Annotated[
     bool, typer.Option("--locked", help="Exactly what selfhost.lock beside the file says, or what differs and why.")
 ]
+Rbac = Annotated[
+    bool, typer.Option("--rbac", help="Print the permissions that it needs in a cluster, as YAML, and do nothing else.")
+]
 Wait = Annotated[bool, typer.Option("--wait", help="Wait for another command that is at work on this deployment.")]
 
 
@@ -28,6 +31,9 @@ def command(
     kv_skip_layers: ask.KvSkip = None,
     engine: ask.Engine = None,
     runtime: ask.Runtime = None,
+    kube_context: ask.KubeContext = None,
+    namespace: ask.Namespace = None,
+    rbac: Rbac = False,
     image: ask.Image = None,
     trust_remote_code: ask.RemoteCode = False,
     allow_pickle: ask.Pickle = False,
@@ -48,6 +54,11 @@ def command(
     from selfhost.deploy.up import Result, up
 
     at_work = invocation(context)
+    if rbac:
+        from selfhost.runtimes.cluster.access import rbac as as_yaml
+
+        at_work.console.result(as_yaml(namespace or "NAMESPACE"))
+        return 0
     asked = ask.Asked(
         model=model,
         name=name,
@@ -61,12 +72,16 @@ def command(
         kv_skip_layers=kv_skip_layers,
         engine=engine,
         runtime=runtime,
+        kube_context=kube_context,
+        namespace=namespace,
         image=image,
         trust_remote_code=trust_remote_code,
         allow_pickle=allow_pickle,
         host=host,
     )
     services = services_of(asked, at_work, verb="up", file=file)
+    for service in services:
+        ask.refuse_no_cluster(service, "up")
     work = workplace(at_work, progress=progress, yes=yes)
     places = places_of(work, with_neighbours(services), [service.name for service in services])
     results: list[Result] = []

@@ -153,9 +153,10 @@ def _object(one: Mapping[str, Any]) -> dict[str, Any]:
     kept = {key: value for key, value in one.items() if key not in ("metadata", "status", "data", "stringData")}
     metadata = _map(one.get("metadata"))
     kind = str(one.get("kind", ""))
-    kept["metadata"] = {
-        key: metadata[key] for key in ("name", "namespace", "generation", "creationTimestamp") if key in metadata
-    }
+    kept["metadata"] = {key: metadata[key] for key in _METADATA_KEYS if key in metadata}
+    notes = {key: value for key, value in _map(metadata.get("annotations")).items() if key in _ANNOTATIONS}
+    if notes:
+        kept["metadata"]["annotations"] = notes
     if "labels" in metadata:
         kept["metadata"]["labels"] = {
             name: value
@@ -173,9 +174,15 @@ def _object(one: Mapping[str, Any]) -> dict[str, Any]:
     return kept
 
 
+_METADATA_KEYS = (
+    "name", "namespace", "generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds",
+)  # fmt: skip
+_ANNOTATIONS = ("storageclass.kubernetes.io/is-default-class",)
+"""Of no person, and a diagnosis needs it."""
 _STATUS_KEYS = (
-    "capacity", "allocatable", "phase", "conditions", "reason", "message", "containerStatuses", "qosClass",
-    "allocation", "currentNumberScheduled", "desiredNumberScheduled", "numberReady", "replicas", "readyReplicas",
+    "capacity", "allocatable", "phase", "conditions", "reason", "message", "containerStatuses",
+    "initContainerStatuses", "qosClass", "allocation", "currentNumberScheduled", "desiredNumberScheduled",
+    "numberReady", "replicas", "readyReplicas",
     "features",
 )  # fmt: skip
 _NODE_INFO = (

@@ -11,6 +11,7 @@ from pathlib import Path
 from selfhost.core.errors import Busy, DeployFailed
 from selfhost.core.files import ensure_folder
 from selfhost.core.lock import Held, hold, me
+from selfhost.deploy.cluster_down import claims_after
 from selfhost.deploy.journal import Journal
 from selfhost.deploy.names import unknown
 from selfhost.deploy.purge import agreed, remove_caches
@@ -86,7 +87,7 @@ def down(work: Workplace, name: str, *, wait_s: float, purge: bool = False) -> R
         raise unknown(work.paths, name)
     with _locked(work, state, wait_s=wait_s):
         if purge:
-            agreed(work, state)
+            agreed(work, state, found)
         return _down(work, state, found or (of_state(state, paths=work.paths, system=work.system),), purge=purge)
 
 
@@ -123,7 +124,9 @@ def _down(work: Workplace, state: State, runtimes: Sequence[Runtime], *, purge: 
     port = seen.port if seen.alive and seen.port is not None else plan.port if plan is not None else None
     work.sink.on(Event(step=STEP, state="working", text="ending the engine"))
     receipts = [
-        one.remove(state.name) if one.info.containers else one.stop(state.name, grace_s=STOP_GRACE_S)
+        one.remove(state.name)
+        if one.info.containers or one.info.cluster
+        else one.stop(state.name, grace_s=STOP_GRACE_S)
         for one in runtimes
     ]
     left = [process for one in runtimes for process in one.processes(state.name)]
@@ -136,7 +139,12 @@ def _down(work: Workplace, state: State, runtimes: Sequence[Runtime], *, purge: 
             id="RT012",
         )
     purged, stays = remove_caches(work, state, runtimes) if purge else ((), {})
-    kept = [*_shared(Journal(state.journal_file), purged=purged, stays=stays), *_edited(work, state)]
+    claims = [claims_after(state, one, purge=purge) for one in runtimes if one.info.cluster]
+    kept = [
+        *(row for one in claims for row in one.kept),
+        *_shared(Journal(state.journal_file), purged=purged, stays=stays),
+        *_edited(work, state),
+    ]
     _remove(state)
     return Receipt(
         name=state.name,
@@ -145,6 +153,7 @@ def _down(work: Workplace, state: State, runtimes: Sequence[Runtime], *, purge: 
         gone=(
             *(what for receipt in receipts for what in receipt.removed),
             *(f"volume {volume}" for volume in purged),
+            *(what for one in claims for what in one.gone),
         ),
         forced=any(receipt.forced for receipt in receipts),
         port=port,

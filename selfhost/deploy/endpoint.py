@@ -8,7 +8,7 @@ from selfhost.core.lock import holder_of
 from selfhost.core.secret import ensure_key
 from selfhost.deploy.again import again
 from selfhost.deploy.names import unknown
-from selfhost.deploy.runtime import of_plan
+from selfhost.deploy.runtime import cluster_runtime, of_plan
 from selfhost.deploy.state import State
 from selfhost.deploy.workplace import Workplace
 from selfhost.engines.base import engine
@@ -71,7 +71,9 @@ def endpoint_of(work: Workplace, name: str) -> tuple[Endpoint, str, Inspector]:
         raise _starting(name, busy) if starts else _without_plan(work, state)
     runtime = of_plan(plan, paths=work.paths, system=work.system)
     seen = runtime.inspect(name)
-    if seen.port is not None:
+    if seen.alive and runtime.info.cluster:  # for as long as this command lives
+        plan = replace(plan, port=cluster_runtime(runtime).forward(name).port)
+    elif seen.port is not None:
         plan = replace(plan, port=seen.port)
     if seen.alive and not (starts and not _listens(plan)):
         return describe_endpoint(plan, state), key_of(plan, state), EngineInspector(runtime, name)

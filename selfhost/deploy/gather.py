@@ -18,8 +18,8 @@ from selfhost.hosts.placement import Placement, gate, is_usable, stable_id
 from selfhost.models.hub import Hub
 from selfhost.models.resolve import resolve
 from selfhost.plan.decide import Decided, decide_all
-from selfhost.plan.engine import CONTAINER, PROCESS, only_in_a_container
-from selfhost.shapes.host import Host, Known
+from selfhost.plan.engine import CONTAINER, KUBERNETES, PROCESS, only_in_a_container
+from selfhost.shapes.host import Host, Known, Unknown
 from selfhost.shapes.model import Model, Origin
 from selfhost.shapes.plan import Plan
 from selfhost.shapes.service import Service
@@ -119,7 +119,7 @@ def _decided(
     if not service.model:
         model, reason = choose_model(work, service, host, hub=hub, here=here)
         service = replace(service, model=model, origins={**service.origins, "model": CHOSEN})
-    facts = with_fingerprint(resolve(service.model, env=work.env, paths=work.paths, hub=hub))
+    facts = as_fetched(with_fingerprint(resolve(service.model, env=work.env, paths=work.paths, hub=hub)), service)
     service = replace(service, name=service.name or slug(service.model.partition("@")[0]) or "model")
     port = service.port or next(port for port in range(DEFAULT_PORT, 65_536) if port not in work.taken_ports)
     if here:
@@ -131,6 +131,14 @@ def _decided(
         service=service, host=host, placement=placement, hub=hub, model=facts, decided=decided, model_reason=reason,
         count=count,
     )  # fmt: skip
+
+
+def as_fetched(model: Model, service: Service) -> Model:
+    """What a package of this machine brings, a cluster has to ask the hub for."""
+    claimed = service.cluster is not None and service.cluster.existing_claim
+    if model.origin is not Origin.EMBEDDED or service.runtime != KUBERNETES or claimed:
+        return model
+    return replace(model, origin=Origin.HUB, path="", revision=Unknown("the cluster's job asks the hub"))
 
 
 def with_fingerprint(model: Model) -> Model:

@@ -27,7 +27,7 @@ def died(run: Run, seen: Seen, *, stage: str, after_s: float) -> DeployFailed | 
     if seen.signal == signal.SIGKILL and not seen.out_of_memory:
         code = None  # anybody may send it; read as a lack of memory only where the kernel counted one
     found = explain(text, engine=engine, exit_code=code, stage=stage, requests=False)
-    if found and found[0].id == PORT_TAKEN:
+    if found and found[0].id == PORT_TAKEN and run.plan.cluster is None:
         return lost(run, run.runtime.port_holder(run.plan.name, run.plan.port) or "another process")
     what = f"{shown(engine)} stopped after {format_duration(after_s)}"
     look = f"the whole log is kept:\n{look_at(log.where)}"

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from selfhost.core.errors import InputError
+from selfhost.deploy.cluster_down import volumes_in_words
 from selfhost.deploy.journal import Journal
 from selfhost.deploy.runtime import container_runtime
 from selfhost.deploy.state import State
@@ -18,13 +19,15 @@ def caches(state: State) -> tuple[str, ...]:
     return tuple(dict.fromkeys(made))
 
 
-def agreed(work: Workplace, state: State) -> None:
+def agreed(work: Workplace, state: State, runtimes: Sequence[Runtime] = ()) -> None:
     """Ask before anything is ended. Raises InputError for a no, and where nobody can answer."""
     wanted = caches(state)
-    if not wanted:
+    claims = next((words for one in runtimes if one.info.cluster and (words := volumes_in_words(state, one))), "")
+    if not wanted and not claims:
         return
-    volumes = f"its compile caches ({', '.join(wanted)})"
-    if work.ask(f"{state.name}: end it and remove its files, its key and {volumes}; the next start compiles anew?"):
+    volumes = claims or f"its compile caches ({', '.join(wanted)})"
+    then = "the next start fetches them again" if claims else "the next start compiles anew"
+    if work.ask(f"{state.name}: end it and remove its files, its key and {volumes}; {then}?"):
         return
     raise InputError(
         f"nothing was done: {state.name} is as it was",

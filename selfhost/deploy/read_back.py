@@ -3,14 +3,19 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from selfhost.core.errors import InputError
-from selfhost.render import compose, run_line
+from selfhost.core.yaml import documents
+from selfhost.render import compose, helm, kubernetes, run_line
 from selfhost.render.compose import PREFIX
+from selfhost.render.kubernetes import manifests
+from selfhost.render.manifests.chart import over
 from selfhost.render.process import SCRIPT
 from selfhost.shapes.finding import Place
 from selfhost.shapes.workload import EnvSource, Spot, Workload
 from selfhost.visibility.readers import compose as compose_reader
+from selfhost.visibility.readers import kubernetes as kubernetes_reader
 from selfhost.visibility.readers import process as process_reader
 from selfhost.visibility.readers import quadlet as quadlet_reader
 from selfhost.visibility.readers import run as run_reader
@@ -24,10 +29,51 @@ def read_bundle(target: str, files: Mapping[str, str], *, folder: str = "") -> W
 
     Raises InputError where a file is missing, or where a reader or an override refuses it.
     """
+    if target in ("helm", "kubernetes"):
+        return _pod(target, files, folder)
     if target == "process":
         return process_reader.read(_text(files, SCRIPT, target), path=_path(folder, SCRIPT))
     reader = {"compose": _compose, "quadlet": _quadlet}.get(target, _run)
     return _normal(reader(files, folder))
+
+
+def manifests_in(target: str, files: Mapping[str, str], *, folder: str = "") -> tuple[str, str]:
+    """Path and text of the objects; of a chart as its values make them, the user's own over them."""
+    if target == "kubernetes":
+        return _path(folder, kubernetes.FILE), _text(files, kubernetes.FILE, target)
+    return _path(folder, helm.FILE), manifests_of(files, folder=folder)
+
+
+def _pod(target: str, files: Mapping[str, str], folder: str) -> Workload:
+    """The engine's container as the objects have it."""
+    path, text = manifests_in(target, files, folder=folder)
+    found = kubernetes_reader.read(text, path=path, files=_Beside({}, {}))
+    engine = next((one for one in found if one.name == "engine" and one.pod and one.pod.kind == "Deployment"), None)
+    if engine is None:
+        raise InputError(
+            f"{path} has no Deployment with a container `engine`",
+            why="It is the one that serves the model.",
+            fix=(f"write it anew:\nselfhost render {target} MODEL -o DIR --overwrite",),
+            id="CF087",
+            place=Place(path=path),
+        )
+    return replace(engine, env_sources=_unsaid(engine))
+
+
+def manifests_of(files: Mapping[str, str], *, folder: str, namespace: str = "") -> str:
+    """What the chart makes of the values, by its twin: Helm need not be here."""
+    values: Mapping[str, Any] = {}
+    for name in (helm.FILE, helm.OVERRIDE):
+        if name in files:
+            trees = documents(files[name], path=_path(folder, name))
+            said = trees[0].data if trees else {}
+            values = over(values, said if isinstance(said, Mapping) else {}, keep_null=True)
+    return manifests(values, release=str(values.get("fullnameOverride") or "release"), namespace=namespace)
+
+
+def containers_in(text: str, *, path: str) -> tuple[Workload, ...]:
+    """Every container of these manifests."""
+    return tuple(kubernetes_reader.read(text, path=path, files=_Beside({}, {})))
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +150,13 @@ def _normal(workload: Workload) -> Workload:
         requests=tuple(request for request in workload.requests if request.driver != "cdi"),
         security_opt=tuple(_AS_WORKLOAD.get(text, text) for text in workload.security_opt),
         opaque=tuple(text for text in workload.opaque if text not in files),
-        env_sources={name: source for name, source in workload.env_sources.items() if source is not EnvSource.TEXT},
+        env_sources=_unsaid(workload),
     )
+
+
+def _unsaid(workload: Workload) -> dict[str, EnvSource]:
+    """Variables whose value is not simply in the text."""
+    return {name: source for name, source in workload.env_sources.items() if source is not EnvSource.TEXT}
 
 
 def _path(folder: str, name: str) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from selfhost.core.console import Console
+from selfhost.deploy.cluster_words import SERVICE, forward_command
 from selfhost.deploy.endpoint import describe_endpoint
 from selfhost.deploy.up import Result
 from selfhost.engines.names import shown
@@ -25,7 +26,7 @@ def lines(result: Result) -> list[str]:
     what = (endpoint.base_url, f"model {endpoint.model}", engine, plan.device_name)
     rows = [
         f"{head:<9}{' · '.join(what)} · context {format_tokens(plan.context)}",
-        f"{INDENT}reachable from this machine only",
+        f"{INDENT}{_reachable(plan)}",
         f"{INDENT}{_checked(result)}",
     ]
     if plan.reasoning.can_think:
@@ -70,7 +71,7 @@ def to_json(result: Result) -> dict[str, object]:
         "device": endpoint.device,
         "context": endpoint.context,
         "key_file": endpoint.key.path if endpoint.key else "",
-        "reachable_from": "this machine only",
+        "reachable_from": "this machine only" if run.plan.cluster is None else forward_command(run.plan),
         "fresh": result.fresh,
         "smoke": result.checks.report,
         "summary": result.checks.summary,
@@ -88,6 +89,13 @@ def all_to_json(results: Sequence[Result]) -> dict[str, object]:
         "ok": all(result.exit_code is ExitCode.OK for result in results),
         "endpoints": [to_json(result) for result in results],
     }
+
+
+def _reachable(plan: Plan) -> str:
+    if plan.cluster is None:
+        return "reachable from this machine only"
+    where = f"http://{plan.cluster.release}.{plan.cluster.namespace}:{SERVICE}/v1"
+    return f"reachable in the cluster at {where}; from here while this runs:\n{INDENT}{forward_command(plan)}"
 
 
 def _checked(result: Result) -> str:

@@ -12,7 +12,7 @@ from selfhost.plan.command_line import command_line
 from selfhost.shapes.bundle import Bundle
 from selfhost.shapes.workload import Workload
 
-TARGETS = {"process": "process", "docker": "compose", "podman": "podman", "quadlet": "quadlet"}
+TARGETS = {"process": "process", "docker": "compose", "podman": "podman", "quadlet": "quadlet", "kubernetes": "helm"}
 """Which files a runtime starts from."""
 
 
@@ -26,11 +26,20 @@ def write_bundle(run: Run) -> tuple[str, bool]:
 
     target = TARGETS[run.plan.runtime]
     place = run.place(checked=_checked(run))
-    run.bundle = bundle = render(target, run.plan, place)
+    run.bundle = render(target, run.plan, place)
+    found = write_files(run)
+    run.workload = read_back(run, target) if run.plan.container is not None else None
+    return found
+
+
+def write_files(run: Run) -> tuple[str, bool]:
+    """Write what was rendered; returns as `write_bundle`."""
+    bundle = run.bundle
+    if bundle is None:
+        raise ValueError("written before it was rendered")
     changed = [path for path, text in bundle.files.items() if differs(run.state.bundle / path, text)]
     if changed or _former(run, bundle):
         _write(run, bundle, changed)
-    run.workload = read_back(run, target) if run.plan.container is not None else None
     if not changed:
         return f"{len(bundle.files)} files", True
     return f"{len(bundle.files)} files · {short(run.state.bundle, run.work.env)}", False
@@ -60,7 +69,7 @@ def _write(run: Run, bundle: Bundle, changed: list[str]) -> None:
     known = run.state.lock().get("bundle_files")
     sums: dict[str, list[str]] = {path: list(kept) for path, kept in known.items()} if isinstance(known, dict) else {}
     edited = [path for path in changed if _edited(run, path, ours=sums)]
-    if edited and run.plan.container is not None and not run.overwrite:
+    if edited and run.plan.runtime != "process" and not run.overwrite:
         raise _by_hand(run, bundle, edited)
     former = _former(run, bundle)
     for path in bundle.files:  # the sum first: a kill between the two must not make our own file look like the user's
@@ -103,7 +112,11 @@ def _by_hand(run: Run, bundle: Bundle, edited: list[str]) -> InputError:
 
     found = differences(bundle, {path: text_of(run.state.bundle / path) for path in edited})
     diff = "\n".join(one.diff for one in found if one.path in edited)
-    override = {"compose": "compose.override.yaml", "quadlet": f"{run.plan.name}.container.d/own.conf"}
+    override = {
+        "compose": "compose.override.yaml",
+        "quadlet": f"{run.plan.name}.container.d/own.conf",
+        "helm": "values.yaml",
+    }
     place = override.get(TARGETS[run.plan.runtime])
     again = command_line("up", run.gathered.service, "--overwrite")
     fix = [f"or write it anew; your version is kept beside it:\n{again}"]

@@ -10,9 +10,11 @@ from selfhost.core.files import write_atomic
 from selfhost.core.secret import ensure_key
 from selfhost.deploy.bundle import changed_lines, differs, set_beside, sum_of, text_of, texts_of, with_sum
 from selfhost.deploy.gather import Gathered, plan_for
+from selfhost.deploy.gather_cluster import plan_in
 from selfhost.deploy.workplace import Workplace
 from selfhost.engines.base import engine
 from selfhost.plan.command_line import command_line
+from selfhost.plan.engine import KUBERNETES
 from selfhost.shapes.bundle import Bundle
 from selfhost.shapes.finding import Finding
 from selfhost.shapes.host import Host, Known
@@ -20,8 +22,12 @@ from selfhost.shapes.model import Origin
 from selfhost.shapes.place import Place
 from selfhost.shapes.plan import Plan
 from selfhost.shapes.service import Service
+from selfhost.stack.entry import Entry
 
-RUNTIMES = {"compose": "docker", "docker": "docker", "podman": "podman", "quadlet": "quadlet", "process": "process"}
+RUNTIMES = {
+    "compose": "docker", "docker": "docker", "podman": "podman", "quadlet": "quadlet", "process": "process",
+    "helm": "kubernetes", "kubernetes": "kubernetes",
+}  # fmt: skip
 """For which runtime a target's plan is made."""
 SUMS = ".selfhost.json"
 """What we wrote, so that an edited file is known as one."""
@@ -54,6 +60,8 @@ def plan_of(
 ) -> Gathered:  # fmt: skip
     """The plan for `target`, with the weights where they are or will be."""
     wish = replace(service, runtime=RUNTIMES[target])
+    if RUNTIMES[target] == KUBERNETES:
+        return plan_in(work, wish, host=host, live="kube_context" in wish.origins)
     found = plan_for(work, wish, host=host)
     where = model_folder or _weights(found, elsewhere=host is not None)
     if where == found.model.path:
@@ -65,6 +73,15 @@ def plan_of(
         host=found.host, model=model, service=found.service, port=found.plan.port, build=found.plan.build
     )
     return replace(found, model=model, decided=decided)
+
+
+def check_against(found: Gathered, entry: Entry) -> None:
+    """Raises InputError where the plan is for something else than was locked. Files are another way to the same."""
+    from selfhost.deploy.lockfile import lock_of
+    from selfhost.stack.locked import check_locked
+
+    now = lock_of(found.plan, found.host)
+    check_locked(replace(entry, runtime=now.runtime), now, name=found.service.name)
 
 
 def _weights(found: Gathered, *, elsewhere: bool) -> str:
@@ -89,13 +106,16 @@ def rendered(found: Gathered, *, target: str, folder: Path, bare: bool, python: 
     takes_key = bool(engine(plan.build.engine).KEY_VARIABLE)
     place = Place(
         folder=str(folder),
-        key_file=str(folder / "key"),
+        key_file=str(folder / "key") if plan.cluster is None else "",
         env_file=str(folder / "engine.env") if takes_key and plan.container is not None else "",
         python=python,
     )
     bundle = render(target, plan, place, bare=bare)
     theirs = {path: text for path, text in _there(folder).items() if path.startswith("overrides/")}
-    workload = read_bundle(target, {**bundle.files, **theirs}, folder=str(folder))
+    files = {**bundle.files, **theirs}
+    findings = list(lint(read_bundle(target, files, folder=str(folder)), found.host))
+    if plan.cluster is not None:
+        findings += _of_objects(target, files, folder=folder, host=found.host)
     states = {path: _state(folder / path, text) for path, text in bundle.files.items()}
     return Rendered(
         plan=plan,
@@ -103,10 +123,24 @@ def rendered(found: Gathered, *, target: str, folder: Path, bare: bool, python: 
         target=target,
         bundle=bundle,
         folder=str(folder),
-        findings=tuple(lint(workload, found.host)),
+        findings=tuple(findings),
         states=states,
         diff=_diff(bundle, folder, states),
     )
+
+
+def _of_objects(target: str, files: Mapping[str, str], *, folder: Path, host: Host) -> tuple[Finding, ...]:
+    from selfhost.deploy.read_back import manifests_in
+    from selfhost.visibility.files import NO_FILES
+    from selfhost.visibility.lint import lint_objects
+    from selfhost.visibility.objects import Manifests
+    from selfhost.visibility.sources import objects_in
+
+    path, text = manifests_in(target, files, folder=str(folder))
+    found = lint_objects(Manifests.of(objects_in(text, path=path, files=NO_FILES)), host)
+    if target == "kubernetes":
+        return found
+    return tuple(replace(one, place=replace(one.place, line=None)) for one in found)  # values have other lines
 
 
 def _there(folder: Path) -> Mapping[str, str]:
@@ -172,9 +206,16 @@ def _secrets(made: Rendered, folder: Path) -> None:
     variable = engine(made.plan.build.engine).KEY_VARIABLE
     if not variable:
         return
+    if made.plan.cluster is not None:  # a Secret of the cluster, one for everybody: the README says how it is made
+        _ignore(folder)
+        return
     key = ensure_key(folder / "key")
     if made.plan.container is not None and text_of(folder / "engine.env") is None:
         write_atomic(folder / "engine.env", f"{variable}={key}\n")
+    _ignore(folder)
+
+
+def _ignore(folder: Path) -> None:
     if text_of(folder / IGNORE) is None:
         write_atomic(folder / IGNORE, "".join(f"{name}\n" for name in SECRETS), mode=0o644)
 

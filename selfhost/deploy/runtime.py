@@ -1,6 +1,6 @@
 """Which runtime a deployment has, by its plan; what an earlier plan started may be another one's."""
 
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from selfhost.core.errors import SelfhostError
 from selfhost.core.paths import Paths
@@ -9,6 +9,9 @@ from selfhost.deploy.state import State
 from selfhost.runtimes.all import RUNTIMES, runtime_of
 from selfhost.runtimes.base import ContainerRuntime, EngineState, Runtime
 from selfhost.shapes.plan import Plan
+
+if TYPE_CHECKING:
+    from selfhost.runtimes.kubernetes import KubernetesRuntime
 
 PROCESS = "process"
 
@@ -43,6 +46,13 @@ def container_runtime(runtime: Runtime) -> ContainerRuntime:
     return cast("ContainerRuntime", runtime)
 
 
+def cluster_runtime(runtime: Runtime) -> "KubernetesRuntime":
+    """The same runtime, as the one of clusters. Raises ValueError for another: our mistake."""
+    if not runtime.info.cluster:
+        raise ValueError(f"{runtime.info.name} is no cluster")
+    return cast("KubernetesRuntime", runtime)
+
+
 def runtimes_with(state: State, *, paths: Paths, system: LocalSystem) -> tuple[Runtime, ...]:
     """The runtimes that have something of this deployment; where its plan is lost, every one is asked.
 
@@ -63,5 +73,11 @@ def runtimes_with(state: State, *, paths: Paths, system: LocalSystem) -> tuple[R
     return tuple(found)
 
 
-_FILES = {"compose.yaml": "docker", "run.sh": "podman", "*.container": "quadlet", "serve.sh": "process"}
+_FILES = {
+    "compose.yaml": "docker",
+    "run.sh": "podman",
+    "*.container": "quadlet",
+    "serve.sh": "process",
+    "manifests.yaml": "kubernetes",
+}
 _SOMETHING = (EngineState.RUNNING, EngineState.STARTING, EngineState.EXITED)

@@ -12,8 +12,9 @@ from selfhost.core.secret import read_key
 from selfhost.core.system import LocalSystem
 from selfhost.deploy import status_container as of_container
 from selfhost.deploy.again import again
+from selfhost.deploy.cluster_words import forward_command
 from selfhost.deploy.journal import Journal
-from selfhost.deploy.runtime import of_state, runtimes_with
+from selfhost.deploy.runtime import cluster_runtime, of_state, runtimes_with
 from selfhost.deploy.state import Checks, State
 from selfhost.engines.names import shown
 from selfhost.runtimes.base import EngineState, Runtime, Seen
@@ -40,6 +41,10 @@ class Status:
     runtime: str = ""
     container: str = ""
     """Its id, short; empty for a process."""
+    cluster: str = ""
+    """Context and namespace, for an engine that runs in one."""
+    forward: str = ""
+    """The command that leads the address here to the engine of a cluster."""
     container_health: str = ""
     """By the container engine's own check: `starting`, `healthy`, `unhealthy`."""
     restarts: int = 0
@@ -108,13 +113,24 @@ def look(paths: Paths, system: LocalSystem, name: str, *, say: Callable[[Finding
         return _with_cards(found, at, system) if found.state == "failed" else found
     if plan is None:
         return replace(found, state="not answering", health=f"its plan is missing. {_again(state)}")
-    answered = ask(found.url, plan, state, busy=at.busy)
+    answered = _asked(found, at, plan)
     if answered["state"] == "not answering" and seen.health == "starting":
         answered = {"state": "starting", "health": f"it is loading; {answered['health']}"}
     remark = f"; {seen.reason}" if seen.reason else ""
     found = replace(found, **{**answered, "health": answered["health"] + remark})
     ill = found.state == "not answering" or seen.health == "unhealthy"
     return _with_cards(found, at, system) if ill else found
+
+
+def _asked(found: Status, at: _Look, plan: Plan) -> dict[str, Any]:
+    """In a cluster through a port-forward of our own, since nobody else's need lead there; loading is no silence."""
+    if not at.runtime.info.cluster:
+        return ask(found.url, plan, at.state, busy=at.busy)
+    if at.seen.health != "healthy":
+        busy = f"; {_at_work(at.busy)}" if at.busy is not None else ""
+        return {"state": "starting", "health": f"{'it is loading' if at.seen.health else 'it waits'}{busy}"}
+    port = cluster_runtime(at.runtime).forward(at.state.name).port
+    return ask(f"http://127.0.0.1:{port}/v1", plan, at.state, busy=at.busy)
 
 
 def _planned(name: str, plan: Plan | None) -> Status:
@@ -139,6 +155,8 @@ def _seen(at: _Look) -> dict[str, Any]:
         "url": f"http://127.0.0.1:{port}/v1" if port is not None else "",
         "runtime": at.runtime.info.name if at.plan is not None or seen.alive else "",
         "container": seen.container,
+        "cluster": _cluster(at.plan),
+        "forward": forward_command(at.plan) if at.plan is not None else "",
         "container_health": seen.health if seen.alive else "",
         "restarts": seen.restarts,
         "restarted": of_container.restarted(seen, at.runtime.info, since=_applied_at(at.state)),
@@ -146,6 +164,12 @@ def _seen(at: _Look) -> dict[str, Any]:
         "uptime_s": time.time() - seen.started_at if seen.alive and seen.started_at else None,
         "checked": _checked(at),
     }
+
+
+def _cluster(plan: Plan | None) -> str:
+    if plan is None or plan.cluster is None:
+        return ""
+    return f"context {plan.cluster.context}, namespace {plan.cluster.namespace}"
 
 
 def _applied_at(state: State) -> str:

@@ -12,6 +12,7 @@ def lines(found: Status) -> list[str]:
         ("model", " · ".join(part for part in (found.model, found.engine, found.device) if part)),
         ("health", found.health),
         ("runs in", _where(found)),
+        ("forward", found.forward if found.state == "ready" else ""),
         ("checked", found.checked),
         ("memory", format_bytes(found.memory_bytes) if found.memory_bytes is not None else ""),
         ("uptime", format_duration(found.uptime_s) if found.uptime_s is not None else ""),
@@ -24,6 +25,9 @@ def lines(found: Status) -> list[str]:
 
 def _where(found: Status) -> str:
     """Of a container: whose it is, what its own check says, whether it was started again."""
+    if found.cluster:
+        pod = f"pod {found.container}, " if found.container else ""
+        return f"{pod}{found.cluster}{f', {found.restarted}' if found.restarted else ''}"
     if not found.container:
         return ""
     own = f"its own check: {found.container_health}" if found.container_health else ""

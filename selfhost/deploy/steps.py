@@ -61,7 +61,7 @@ def plan(run: Run) -> Outcome:
     """Refuse what does not fit, before anything is fetched for it."""
     if run.plan.verdict is Verdict.DOES_NOT_FIT:
         raise _does_not_fit(run)
-    _held(run)
+    held(run)
     memory_now(run)
     if run.plan.verdict is Verdict.TOO_CLOSE:
         memory = run.plan.decision("memory")
@@ -88,11 +88,11 @@ def fetch_all(run: Run) -> Outcome:
         versions=run.environment.versions if run.environment else {},
         **_image(run),
     )
-    _held(run)
+    held(run)
     return Outcome(text=text, unchanged=not text)
 
 
-def _held(run: Run) -> None:
+def held(run: Run) -> None:
     """Against the lock: before anything is fetched with what is decided, afterwards with what came as well."""
     if run.locked is None:
         return

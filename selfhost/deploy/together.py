@@ -8,6 +8,7 @@ from selfhost.deploy.gather import plan_for
 from selfhost.deploy.state import State
 from selfhost.deploy.workplace import Workplace
 from selfhost.hosts.placement import is_usable, stable_id
+from selfhost.plan.engine import KUBERNETES
 from selfhost.shapes.host import Host
 from selfhost.shapes.plan import Plan
 from selfhost.shapes.service import Service
@@ -24,6 +25,10 @@ def places_of(
     Each is planned in the order of the file, those that name their cards first. Raises InputError for a card that two
     have without shares that add up; what else is wrong with a service that is not meant is told when it is.
     """
+    elsewhere = frozenset(one.name for one in services if one.runtime == KUBERNETES)
+    services = [one for one in services if one.name not in elsewhere]
+    if elsewhere:  # a cluster shares nothing with this machine
+        return {**dict.fromkeys(meant, work), **places_of(work, services, set(meant) - elsewhere, host=host)}
     if len(services) < 2:
         return dict.fromkeys(meant, work)
     quiet = replace(work, say=lambda _: None)  # what is said of a service is said in its turn

@@ -11,7 +11,8 @@ from selfhost.core.files import sweep
 from selfhost.core.lock import Held, hold, me
 from selfhost.core.redact import mask
 from selfhost.core.signals import Terminated
-from selfhost.deploy import apply, smoke
+from selfhost.deploy import apply, cluster_apply, cluster_steps, cluster_wait, smoke
+from selfhost.deploy.cluster_gather import gather_live
 from selfhost.deploy.gather import Gathered, gather
 from selfhost.deploy.journal import Journal
 from selfhost.deploy.postmortem import died
@@ -25,7 +26,8 @@ from selfhost.deploy.wait import wait
 from selfhost.deploy.workplace import Workplace
 from selfhost.plan.command_line import command_line
 from selfhost.plan.digest import digest_of
-from selfhost.runtimes.base import STOP_GRACE_S
+from selfhost.plan.engine import KUBERNETES
+from selfhost.runtimes.base import STOP_GRACE_S, Seen
 from selfhost.runtimes.ports import free_port
 from selfhost.shapes.event import Event
 from selfhost.shapes.event import State as EventState
@@ -58,12 +60,13 @@ def up(
 ) -> Result:
     """Take this machine to a running, checked endpoint for `service`; with `locked` only as that entry says."""
     began = time.monotonic()
-    gathered = gather(work, service)
+    look = gather_live if service.runtime == KUBERNETES else gather
+    gathered = look(work, service)
     state = State(work.paths, gathered.service.name, say=work.say)
     command = mask(command_line("up", gathered.service))
     with _locked(work, state, gathered.service, command=command, wait_for_lock=wait_for_lock) as waited:
         if waited:  # the holder may have changed everything that was looked at
-            gathered = gather(work, service)
+            gathered = look(work, service)
         run = _begin(work, state, gathered)
         run.overwrite, run.locked = overwrite, locked
         run.plumbing_s += time.monotonic() - began
@@ -119,26 +122,19 @@ def _locked(
 
 
 def _steps(run: Run, *, command: str) -> Result:
-    for step in BEFORE_APPLY:
+    cluster = run.plan.cluster is not None
+    for step in cluster_steps.BEFORE_APPLY if cluster else BEFORE_APPLY:
         _do(run, step)
     apply.keys(run)
-    seen = apply.wanted(run)
-    if seen is not None:
-        if run.state.plan() is None or run.state.service() is None:  # lost meanwhile; the engine's own are these
-            run.state.write_wanted(run.gathered.service, run.plan)
-        found, kept = smoke.quick(run, seen)
-        if kept is not None:
-            for name in ("apply", "wait", "smoke"):
-                run.tell(name, "unchanged", "")
-            if kept.exit_code == ExitCode.OK and not _is_kept(run):
-                _keep(run)
-            return Result(run=run, checks=kept, fresh=False)
-        if found is Running.USELESS:
-            run.tell("apply", "warning", f"the running engine is started again: {found.value}")
-            run.touched = True
-            run.runtime.stop(run.plan.name, grace_s=STOP_GRACE_S)
+    seen = cluster_apply.wanted(run) if cluster else apply.wanted(run)
+    kept = _kept(run, seen) if seen is not None else None
+    if kept is not None:
+        return kept
     try:
-        _start(run, command=command)
+        if cluster:
+            _start_in_cluster(run)
+        else:
+            _start(run, command=command)
         _do(run, Step(name="smoke", act=lambda r: Outcome(text=smoke.check(r)), bound="model"))
         result = _judged(run)
         if result.exit_code is ExitCode.OK:
@@ -147,6 +143,26 @@ def _steps(run: Run, *, command: str) -> Result:
         _interrupted(run)
         raise
     return result
+
+
+def _kept(run: Run, seen: Seen) -> Result | None:
+    """The result of the check before, while it holds for the engine that runs; a useless one is ended."""
+    if run.plan.cluster is not None:
+        cluster_apply.reach(run)
+    if run.state.plan() is None or run.state.service() is None:  # lost meanwhile; the engine's own are these
+        run.state.write_wanted(run.gathered.service, run.plan)
+    found, kept = smoke.quick(run, seen)
+    if kept is not None:
+        for name in ("apply", "wait", "smoke"):
+            run.tell(name, "unchanged", "")
+        if kept.exit_code == ExitCode.OK and not _is_kept(run):
+            _keep(run)
+        return Result(run=run, checks=kept, fresh=False)
+    if found is Running.USELESS:
+        run.tell("apply", "warning", f"the running engine is started again: {found.value}")
+        run.touched = True
+        run.runtime.stop(run.plan.name, grace_s=STOP_GRACE_S)
+    return None
 
 
 def _keep(run: Run) -> None:
@@ -177,6 +193,14 @@ def _is_kept(run: Run) -> bool:
     entries, _ = run.journal.read()
     last = next((one for one in reversed(entries) if one.state in SETTLED or one.step == "apply"), None)
     return last is not None and last.state in SETTLED
+
+
+def _start_in_cluster(run: Run) -> None:
+    """The cluster's own scheduler serialises what shares a card; the port here is only that of the forward."""
+    _do(run, Step(name="apply", act=lambda r: Outcome(text=cluster_apply.apply(r))))
+    cluster_apply.reach(run)
+    _do(run, Step(name="wait", act=lambda r: Outcome(text=cluster_wait.wait(r)), bound="model"))
+    run.ready = True
 
 
 def _start(run: Run, *, command: str) -> None:
@@ -258,7 +282,9 @@ def _interrupted(run: Run) -> None:
     """Leave a running deployment or nothing, and say which. A second Ctrl-C must not cut this short: it is bounded."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     name = run.plan.name
-    if run.ready:
+    if run.plan.cluster is not None:
+        cluster_apply.interrupted(run)
+    elif run.ready:
         run.tell("smoke", "warning", f"{name} is running and was not checked to the end")
     elif run.touched:
         run.runtime.stop(name, grace_s=INTERRUPT_GRACE_S)

@@ -20,6 +20,8 @@ class Area:
     calm: str
     findings: tuple[Finding, ...] = ()
     unknowns: tuple[str, ...] = ()
+    settled: bool = True
+    """Whether all that was looked at is well, or what was found says why it is not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

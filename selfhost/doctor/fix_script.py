@@ -17,7 +17,8 @@ NAMES: Final = {
 }
 # What takes things away, or what only a reader can complete: shown, never run.
 _HELD_BACK: Final = re.compile(
-    r"\b(?:reboot|shutdown|rmmod|mkfs|usermod|wsl)\b|\brm\s|\bmodprobe\s+-r|…|\bHOST:PORT\b|\bNAME\b|\bID\b|<[a-z]"
+    r"\b(?:reboot|shutdown|rmmod|mkfs|usermod|wsl)\b|\brm\s|\bmodprobe\s+-r|…|\bHOST:PORT\b|\bNAME\b|\bID\b|<[a-z]|"
+    r"\bkubectl\b.* (?:delete|scale|cordon|uncordon|drain|undo|edit)\b|=(?:USER|TOKEN|VALUE|QUEUE)\b|:TAG\b"
 )
 _COMMAND: Final = re.compile(
     r"(?:sudo|docker|podman|nvidia-\w+|systemctl|kubectl|export|printf|getent|cat|dkms|lxc|wsl|setsebool|amd-ctk)\b"

@@ -14,12 +14,12 @@ _NOT_CARDS = ("_monitoring", "/monitoring", "/millicores", "/memory.max", "/tile
 
 def read(system: "System") -> tuple[tuple[Object, ...], tuple[Object, ...]]:
     """Nodes, and everything else. Only a snapshot holds them: no cluster is asked unbidden."""
-    held = _flat(getattr(system, "kubernetes", ()))
+    held = flat(getattr(system, "kubernetes", ()))
     nodes = tuple(one for one in held if one.get("kind") == "Node")
     return nodes, tuple(one for one in held if one.get("kind") != "Node")
 
 
-def _flat(objects: Sequence[Any]) -> tuple[Object, ...]:
+def flat(objects: Sequence[Any]) -> tuple[Object, ...]:
     """`kubectl get -o json` of several things is one List of them."""
     found: list[Object] = []
     for one in objects:
@@ -29,7 +29,7 @@ def _flat(objects: Sequence[Any]) -> tuple[Object, ...]:
         kind = str(one.get("kind") or "")
         if isinstance(items, list) and (kind.endswith("List") or not kind):
             inner = kind.removesuffix("List")
-            found += _flat([{"kind": inner, **item} if inner else item for item in items if isinstance(item, Mapping)])
+            found += flat([{"kind": inner, **item} if inner else item for item in items if isinstance(item, Mapping)])
         else:
             found.append(dict(one))
     return tuple(found)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 from selfhost.plan.assemble import Modes, Parts, assembled
+from selfhost.plan.cluster.forms import with_forms
 from selfhost.plan.context import asked_context, concurrency_of
 from selfhost.plan.devices import choose_devices
 from selfhost.plan.engine import choose_engine, chosen
@@ -46,6 +47,21 @@ def decide_all(
     *, host: Host, model: Model, service: Service, port: int, build: EngineBuild | None = None, count: int | None = None
 ) -> Decided:
     """Like `decide`, with the arithmetic. `count` asks for so many equal cards."""
+    found, passed = _decided(host=host, model=model, service=service, port=port, build=build, count=count)
+    if found.plan.cluster is None:
+        return found
+
+    def again(wish: Service) -> Plan:
+        return _decided(
+            host=host, model=model, service=wish, port=port, build=found.plan.build, count=len(found.cards) or None
+        )[0].plan
+
+    return replace(found, plan=with_forms(found.plan, service=service, passed=passed, again=again))
+
+
+def _decided(
+    *, host: Host, model: Model, service: Service, port: int, build: EngineBuild | None, count: int | None
+) -> tuple[Decided, PassedOn]:
     refuse_foreign_code(model, service)
     devices = choose_devices(host=host, service=service, count=count)
     choice = (
@@ -79,7 +95,7 @@ def decide_all(
     return Decided(
         plan=assembled(parts), question=settled.question, answer=settled.answer, precision=settled.precision,
         cards=settled.devices.cards,
-    )  # fmt: skip
+    ), passed  # fmt: skip
 
 
 def _talked_in(settled: Settled, model: Model, service: Service, passed: PassedOn) -> int:

@@ -18,6 +18,8 @@ _ALWAYS = (
     "KV cache",
     "devices",
     "devices enter by",
+    "runtime class",
+    "pod security",
     "context",
     "concurrency",
     "reasoning",

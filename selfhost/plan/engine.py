@@ -9,7 +9,7 @@ from selfhost.engines.images import image_of
 from selfhost.engines.names import shown
 from selfhost.hosts.placement import old_driver
 from selfhost.hosts.slices import is_slice
-from selfhost.plan.container.choose import CONTAINER, CONTAINER_ENGINES, PROCESS, choose_runtime
+from selfhost.plan.container.choose import CONTAINER, CONTAINER_ENGINES, KUBERNETES, PROCESS, choose_runtime
 from selfhost.plan.container.image import Reference, reference_of
 from selfhost.plan.devices import Devices
 from selfhost.plan.engine_words import engine_decision, environment_decision, image_decision
@@ -17,7 +17,7 @@ from selfhost.shapes.host import Host, Known
 from selfhost.shapes.plan import Decision, EngineBuild, Image, Plan
 from selfhost.shapes.service import Service
 
-__all__ = ["CONTAINER", "PROCESS"]
+__all__ = ["CONTAINER", "KUBERNETES", "PROCESS"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,8 +87,11 @@ def chosen(build: EngineBuild, *, host: Host, devices: Devices, service: Service
     if runtime.name == PROCESS:
         decisions.append(environment_decision(build))
     reference = None
-    if runtime.name in CONTAINER_ENGINES:
-        reference = reference_of(image, build=build, service=service, architecture=host.cpu.architecture)
+    if runtime.name in CONTAINER_ENGINES or runtime.name == KUBERNETES:
+        reference = reference_of(
+            image, build=build, service=service, architecture=host.cpu.architecture,
+            pulled=runtime.name != KUBERNETES,
+        )  # fmt: skip
         decisions.append(reference.decision)
     elif image is not None and devices.cards:
         decisions.append(image_decision(image))

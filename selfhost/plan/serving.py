@@ -16,20 +16,26 @@ ADDRESS = "127.0.0.1"
 
 
 def serving_decisions(
-    *, model: Model, service: Service, build: EngineBuild, port: int, passed: PassedOn, tools: Decision
+    *,
+    model: Model,
+    service: Service,
+    build: EngineBuild,
+    port: int,
+    passed: PassedOn,
+    tools: Decision,
+    in_cluster: bool = False,
 ) -> Iterator[Decision]:
     """Address, key, execution, tools, statistics, network, and chat where it does not work."""
+    only = "pods of the namespace; `selfhost up` forwards this port to them" if in_cluster else "this machine only"
     yield Decision(
         field="address",
         value=f"{ADDRESS}:{port}",
-        reason="this machine only"
-        if service.port is not None
-        else "this machine only; the first free port from 8000 on",
+        reason=only if service.port is not None or in_cluster else f"{only}; the first free port from 8000 on",
         source="selfhost",
         evidence=Evidence.SEEN_HERE,
         by=by(service, "port", service.port),
     )
-    yield _key(build)
+    yield _key(build, in_cluster=in_cluster)
     if build.backend == "cpu":
         yield _execution(passed)
     yield tools
@@ -45,7 +51,7 @@ def serving_decisions(
     yield Decision(
         field="network",
         value="offline",
-        reason="the engine reads its weights from this disk and gets no hub token",
+        reason=f"the engine reads its weights from {'a volume' if in_cluster else 'this disk'} and gets no hub token",
         source="https://huggingface.co/docs/huggingface_hub/package_reference/environment_variables",
         evidence=Evidence.SEEN_ELSEWHERE,
     )
@@ -61,19 +67,22 @@ def serving_decisions(
         )
 
 
-def _key(build: EngineBuild) -> Decision:
+def _key(build: EngineBuild, *, in_cluster: bool) -> Decision:
     if not engine(build.engine).KEY_VARIABLE:
         return Decision(
             field="key",
             value="none",
-            reason=f"{shown(build.engine)} takes a key on its command line only and prints it; so it stays on loopback",
+            reason=f"{shown(build.engine)} takes a key on its command line only and prints it; so "
+            + ("only those whom its NetworkPolicy lets in reach it" if in_cluster else "it stays on loopback"),
             source="SGLang 0.5.23: srt/entrypoints/engine.py",
             evidence=Evidence.READ_IN_CODE,
         )
     return Decision(
         field="key",
         value="required",
-        reason="made here, kept in a file for the owner only, handed to the engine in its environment",
+        reason="out of a Secret of the namespace, handed to the engine in its environment"
+        if in_cluster
+        else "made here, kept in a file for the owner only, handed to the engine in its environment",
         source="selfhost",
         evidence=Evidence.READ_IN_CODE,
     )

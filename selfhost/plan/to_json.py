@@ -13,9 +13,15 @@ SCHEMA = "selfhost.plan/1"
 
 def command_of(plan: Plan) -> tuple[str, ...]:
     """The whole command, in a container that behind its entrypoint; `python` is that of the managed environment."""
-    if plan.container is not None:
+    if plan.container is not None or plan.cluster is not None:
         return (*(plan.image.command if plan.image is not None else ()), *plan.argv)
     return ("python", "-m", plan.build.module, *plan.argv)
+
+
+def _image(plan: Plan) -> str | None:
+    if plan.cluster is not None:
+        return plan.cluster.image
+    return plan.container.image if plan.container is not None else None
 
 
 def to_json(plan: Plan) -> dict[str, object]:
@@ -36,7 +42,7 @@ def to_json(plan: Plan) -> dict[str, object]:
         },
         "engine": {"name": plan.build.engine, "version": plan.build.version, "backend": plan.build.backend},
         "runtime": plan.runtime,
-        "image": plan.container.image if plan.container is not None else None,
+        "image": _image(plan),
         "device": plan.device,
         "endpoint": plan.base_url,
         "context": plan.context,

@@ -6,12 +6,15 @@ from dataclasses import fields, replace
 
 from selfhost.engines.flags import Given, Vocabulary, read
 from selfhost.plan.command_line import OVERRULES, TYPED
+from selfhost.shapes.cluster import ClusterAsk
 from selfhost.shapes.service import Service
 
 
 def over(service: Service, typed: Service) -> Service:
     """What was typed replaces what the file says, flag by flag also behind `--`."""
     said = {field.name: getattr(typed, field.name) for field in fields(Service) if field.name in typed.origins}
+    if typed.cluster is not None:
+        said["cluster"] = _in_cluster(service.cluster or ClusterAsk(), typed.cluster)
     origins = {**service.origins, **typed.origins}
     if typed.engine_args:
         origins["engine_args"] = f"{TYPED}{shlex.join(typed.engine_args)}"
@@ -23,6 +26,10 @@ def over(service: Service, typed: Service) -> Service:
         allow_pickle=service.allow_pickle or typed.allow_pickle,
         origins=origins,
     )
+
+
+def _in_cluster(asked: ClusterAsk, typed: ClusterAsk) -> ClusterAsk:
+    return replace(asked, context=typed.context or asked.context, namespace=typed.namespace or asked.namespace)
 
 
 def _left(service: Service, typed: Service) -> tuple[str, ...]:

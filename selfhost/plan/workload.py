@@ -1,6 +1,7 @@
 """A plan as the normal form of a launched engine, which renderers write and readers give back."""
 
 from selfhost import __version__
+from selfhost.plan.cluster.workload import pod_workload
 from selfhost.plan.container.user import ROOTLESS
 from selfhost.plan.digest import digest_of
 from selfhost.shapes.place import Place
@@ -28,6 +29,8 @@ ULIMITS = (
 
 def workload_of(plan: Plan, place: Place) -> Workload:
     """What will run, with the files of `place`; no field holds a secret."""
+    if plan.cluster is not None:
+        return pod_workload(plan, plan.cluster, place)
     if plan.container is not None:
         return _container(plan, plan.container, place)
     return Workload(

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from selfhost.plan.workload import workload_of
-from selfhost.render import compose, process, quadlet, run_line
+from selfhost.render import compose, helm, kubernetes, process, quadlet, run_line
 from selfhost.render.head import Head, after_reboot, head_of, readme_facts
 from selfhost.render.templates import environment
 from selfhost.shapes.bundle import Bundle
@@ -15,7 +15,8 @@ from selfhost.shapes.workload import Workload
 if TYPE_CHECKING:
     from jinja2 import Template
 
-TARGETS: Final = ("compose", "docker", "podman", "quadlet", "process")
+TARGETS: Final = ("compose", "docker", "podman", "quadlet", "process", "helm", "kubernetes")
+CLUSTER: Final = ("helm", "kubernetes")
 README: Final = "README.txt"
 _FOLDERS: Final = {"compose": "compose", "docker": "run", "podman": "run", "quadlet": "quadlet"}
 
@@ -25,6 +26,10 @@ def render(target: str, plan: Plan, place: Place, *, bare: bool = False) -> Bund
 
     Raises InputError for what the target has no words for.
     """
+    if target in CLUSTER and plan.cluster is not None:
+        if target == "helm":
+            return helm.render(plan, plan.cluster, place, bare=bare)
+        return kubernetes.render(plan, plan.cluster, place, bare=bare)
     if target == "process" or plan.container is None:
         return process.render(plan, python=place.python, key_file=place.key_file, folder=place.folder)
     workload = workload_of(plan, place)

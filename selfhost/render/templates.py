@@ -16,6 +16,7 @@ _FILTERS = {
     "shell_words": escape.shell_words,
     "name": escape.shell_name,
     "comment": escape.comment,
+    "line": escape.comment,
     "systemd": escape.systemd,
     "systemd_text": escape.systemd_text,
     "systemd_value": escape.systemd_value,

@@ -32,11 +32,18 @@ def _quadlet(paths: Paths, system: System) -> Runtime:
     return QuadletRuntime(paths, system)
 
 
+def _kubernetes(paths: Paths, system: System) -> Runtime:
+    from selfhost.runtimes.kubernetes import KubernetesRuntime
+
+    return KubernetesRuntime(paths, system)
+
+
 RUNTIMES: Mapping[str, Callable[[Paths, System], Runtime]] = {
     "process": _process,
     "docker": _docker,
     "podman": _podman,
     "quadlet": _quadlet,
+    "kubernetes": _kubernetes,
 }
 
 

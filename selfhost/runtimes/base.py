@@ -31,11 +31,37 @@ class RuntimeInfo:
     """Its engines are processes of this machine that can be looked at."""
     containers: bool = False
     """It runs images, and `start` wants a `Launchable.workload`."""
+    cluster: bool = False
+    """It hands the work to a cluster, and `start` wants a `Launchable.cluster`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterLaunch:
+    """Objects for a cluster, as they lie in `folder`."""
+
+    context: str
+    namespace: str
+    release: str
+    folder: str
+    """Holds `manifests.yaml`, and for Helm `chart` and `values.yaml`."""
+    pod_port: int
+    how: str = "apply"
+    """`helm` or `apply`."""
+    key_secret: str = ""
+    """Secret that is made for the key of `Launchable.key_file`; empty: none is."""
+    key_of: str = ""
+    """Secret of the user's that holds the key already; it is read into `Launchable.key_file`."""
+    hub_secret: str = ""
+    """Secret that is made for the hub's token of the user's environment; empty: none is."""
+    force: bool = False
+    """Fields of others are taken over, replicas never."""
+    deadline_s: int = 3600
+    """Until the cluster itself gives the start up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Launchable:
-    """One engine to start: `python -m module argv…`, or the container `workload`.
+    """One engine to start: `python -m module argv…`, the container `workload`, or the objects of `cluster`.
 
     No field holds a secret; `key_file` and the workload's `env_files` name where the key lies.
     """
@@ -47,6 +73,7 @@ class Launchable:
     workload: Workload | None = None
     """As it was read back from the written files, the user's overrides included."""
     workload_digest: str = ""
+    cluster: ClusterLaunch | None = None
     env: Mapping[str, str] = field(default_factory=dict)
     """Added to what is left of the user's environment (runtimes.environment)."""
     key_variable: str = ""

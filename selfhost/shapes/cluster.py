@@ -58,10 +58,46 @@ class ClusterAsk:
     key_secret: str = ""
     image_pull_secrets: tuple[str, ...] = ()
     ca_config_map: str = ""
+    tolerations: tuple[Toleration, ...] = ()
+    """Of taints that the card's vendor does not set."""
+    node_selector: dict[str, str] = field(default_factory=dict)
     host: str = ""
     """Name under which an ingress publishes it."""
     ingress_class: str = ""
     tls_secret: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Form:
+    """One way to serve the same model: what it adds to the arguments that all ways have in common."""
+
+    name: str
+    """`on`, `off`, `budget=2048`, `effort=low`; `bf16`, `fp8`; `auto`."""
+    args: tuple[str, ...] = ()
+    env: dict[str, str] = field(default_factory=dict)
+    request: dict[str, object] = field(default_factory=dict)
+    """Fields that a client must send for it, because the server keeps no such default."""
+    thinks: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forms:
+    """The command line in parts: `args`, then that of each form, then `extra`. Each tuple begins with what is served.
+
+    A form that is not here is impossible on this card, does not fit, or was not planned.
+    """
+
+    args: tuple[str, ...]
+    env: dict[str, str]
+    modes: tuple[Form, ...]
+    weights: tuple[Form, ...]
+    kv: tuple[Form, ...]
+    extra: tuple[str, ...] = ()
+    """What the user passes on to the engine."""
+
+    @property
+    def argv(self) -> tuple[str, ...]:
+        return (*self.args, *self.weights[0].args, *self.kv[0].args, *self.modes[0].args, *self.extra)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +112,8 @@ class ClusterPlan:
     """Reference to pull, its registry included."""
     user: str
     """`uid:gid` that the image has; empty where it has none without root."""
+    unconfined: bool = False
+    """Ranks on AMD cards read each other's memory, which the runtime's default seccomp profile refuses."""
     devices: ClusterDevices
     runtime_class: str
     """Empty: none is set."""
@@ -94,8 +132,12 @@ class ClusterPlan:
     weights_size: int
     storage_class: str | None
     cache_sub_path: str
+    cache_arch: str
+    """The kind of card or processor that the cache is for: `sm_89`, `x86_64`."""
     replicas: int
     ask: ClusterAsk
+    forms: Forms | None = None
+    """None while the plan is not whole yet."""
     exceptions: tuple[str, ...] = ()
     """Why a namespace that enforces `restricted` refuses the pod, one clause each; empty: it takes it."""
     reasons: dict[str, str] = field(default_factory=dict)

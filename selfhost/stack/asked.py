@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from selfhost.core.tree import Tree
+from selfhost.shapes.cluster import ClusterAsk
 from selfhost.shapes.service import Envelope, ReasoningAsk, ReasoningMode, Service
-from selfhost.shapes.workload import Spot
+from selfhost.shapes.workload import Spot, Toleration
 from selfhost.stack.words import spot_of
 
 if TYPE_CHECKING:
@@ -69,11 +70,13 @@ def service_of(asked: Asked) -> Service:
     envelope: schema.Envelope | None = given.get("envelope")
     context, concurrency, derived = _from_envelope(asked)
     precision: schema.Precision | None = given.get("precision")
+    cluster: schema.Kubernetes | None = given.get("kubernetes")
     origins = {
         "service": f"{asked.path}:{asked.spot.line} {asked.name}",
         "name": f"{asked.path}:{asked.spot.line} name",
-        **{_FIELDS.get(key, key): asked.origin(key) for key in given if key not in ("model", "precision", "envelope")},
+        **{_FIELDS.get(key, key): asked.origin(key) for key in given if key not in _APART},
         **({"envelope": asked.origin("envelope")} if envelope else {}),
+        **({"cluster": asked.origin("kubernetes")} if cluster else {}),
         **derived,
     }
     if precision is not None and precision.weights is not None:
@@ -97,6 +100,7 @@ def service_of(asked: Asked) -> Service:
         engine_args=tuple(given.get("engine_args", ())),
         engine_env=dict(given.get("engine_env", {})),
         runtime=given.get("runtime"),
+        cluster=_cluster(cluster),
         image=given.get("image", ""),
         share=given.get("share"),
         media_domains=tuple(given.get("media_domains", ())),
@@ -107,6 +111,35 @@ def service_of(asked: Asked) -> Service:
 
 
 _FIELDS = {"devices": "device"}
+_APART = ("model", "precision", "envelope", "kubernetes")
+"""Keys whose values have origins of their own, or none."""
+
+
+def _cluster(form: "schema.Kubernetes | None") -> ClusterAsk | None:
+    if form is None:
+        return None
+    tolerations = tuple(
+        Toleration(key=one.key or "", operator=one.operator, value=one.value or "", effect=one.effect or "")
+        for one in form.tolerations or ()
+    )
+    return ClusterAsk(
+        context=form.context or "",
+        namespace=form.namespace or "",
+        existing_claim=form.existing_claim or "",
+        sub_path=form.sub_path or "",
+        storage_class=form.storage_class,
+        runtime_class=form.runtime_class or "auto",
+        replicas=form.replicas,
+        hub_token_secret=form.hub_token_secret or "",
+        key_secret=form.key_secret or "",
+        image_pull_secrets=tuple(form.image_pull_secrets or ()),
+        ca_config_map=form.ca_config_map or "",
+        tolerations=tolerations,
+        node_selector=dict(form.node_selector or {}),
+        host=form.host or "",
+        ingress_class=form.ingress_class or "",
+        tls_secret=form.tls_secret or "",
+    )
 
 
 def _from_envelope(asked: Asked) -> tuple[int | None, int | None, dict[str, str]]:

@@ -124,6 +124,7 @@ def _known() -> tuple[dict[str, tuple[str, ...]], dict[str, str]]:
     forms: dict[str, type[schema.Form]] = {
         "top": schema.SelfhostYaml, "service": schema.Service, "reasoning": schema.Reasoning,
         "precision": schema.Precision, "envelope": schema.Envelope, "ttft": schema.Latency, "tpot": schema.Latency,
+        "kubernetes": schema.Kubernetes, "tolerations": schema.Toleration,
     }  # fmt: skip
     examples = {}
     for form in reversed(forms.values()):

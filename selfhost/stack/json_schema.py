@@ -17,6 +17,7 @@ _ALSO: Final[dict[tuple[str, str], tuple[dict[str, Any], ...]]] = {
     ("Service", "kv_skip_layers"): (_WORD_OR_NUMBER,),
     ("Service", "devices"): (_WORD_OR_NUMBER,),
     ("Service", "media_domains"): ({"type": "string"},),
+    ("Kubernetes", "image_pull_secrets"): ({"type": "string"},),
     ("Service", "engine_args"): ({"type": "object", "description": "Flags and their values; true is a switch."},),
     ("Reasoning", "budget_tokens"): (_SHORT_NUMBER,),
     ("Envelope", "isl"): (_SHORT_NUMBER,),

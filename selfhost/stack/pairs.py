@@ -22,6 +22,7 @@ def check(asked: Asked, problems: Problems) -> None:
         )
     _reasoning(asked, problems)
     _lengths(asked, problems)
+    _cluster(asked, problems)
     if asked.given.get("runtime") == "process" and "image" in asked.given:
         problems.add(
             asked.spot_of("image"),
@@ -66,6 +67,31 @@ def _reasoning(asked: Asked, problems: Problems) -> None:
             why="A level of effort is a mode of its own; no engine takes both.",
             id=ID,
             fix=(f"make it the mode:\nreasoning: {{mode: effort, effort: {form.effort}}}", "or take `effort` out"),
+        )
+
+
+def _cluster(asked: Asked, problems: Problems) -> None:
+    form: schema.Kubernetes | None = asked.given.get("kubernetes")
+    if form is None:
+        return
+    if form.host and not form.tls_secret:
+        problems.add(
+            asked.spot_of("kubernetes", "host"),
+            f"`host` of `{asked.name}` has no `tls_secret`",
+            why="The key that clients send must not travel in the clear.",
+            id=ID,
+            fix=(
+                "make it:\nkubectl create secret tls NAME --cert=tls.crt --key=tls.key",
+                f"and name it:\nkubernetes: {{host: {form.host}, tls_secret: NAME}}",
+            ),
+        )
+    if form.sub_path and not form.existing_claim:
+        problems.add(
+            asked.spot_of("kubernetes", "sub_path"),
+            f"`sub_path` of `{asked.name}` stands without `existing_claim`",
+            why="It is a folder inside a claim that is there already; in one of its own selfhost chooses the folder.",
+            id=ID,
+            fix=("name the claim, or take `sub_path` out",),
         )
 
 

@@ -12,6 +12,8 @@ Text = Annotated[str, StringConstraints(pattern=r"^\S(?:.*\S)?$")]
 Raw = Annotated[str, AfterValidator(spellings.without_nul)]
 Count = Annotated[int, Field(ge=1, le=65_536), BeforeValidator(spellings.count)]
 Length = Annotated[int, Field(ge=1, le=100_000_000), BeforeValidator(spellings.count)]
+ObjectName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$")]
+"""Of an object in a cluster (RFC 1123)."""
 Share = Annotated[float, Field(gt=0, le=1)]
 ServiceName = Annotated[str, AfterValidator(spellings.service_name)]
 
@@ -72,12 +74,64 @@ class Envelope(Form):
     """What the machine costs, in any currency."""
 
 
+class Toleration(Form):
+    """Of a taint, as in a pod."""
+
+    key: Text | None = Field(None, examples=["dedicated"])
+    """Of the taint; without one, every taint."""
+    operator: Literal["Exists", "Equal"] = Field("Exists", examples=["Exists"])
+    """`Equal` compares `value`."""
+    value: Text | None = Field(None, examples=["models"])
+    """Of the taint, with `Equal`."""
+    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] | None = Field(None, examples=["NoSchedule"])
+    """Of the taint; without one, every effect."""
+
+
+class Kubernetes(Form):
+    """What only a cluster asks, for the runtime `kubernetes` and for `selfhost render helm|kubernetes`."""
+
+    namespace: ObjectName | None = Field(None, examples=["models"])
+    """Where everything is made; without it that of the context."""
+    context: Text | None = Field(None, examples=["team-dev"])
+    """Of the kubeconfig; without it its current one. Its name differs between people: better `--kube-context`."""
+    replicas: Annotated[int, Field(ge=1, le=100)] | None = Field(None, examples=[1])
+    """Pods that serve the same. More than one needs storage that several nodes can mount."""
+    storage_class: str | None = Field(None, examples=["standard"])
+    """Of the volume with the weights; without it the cluster's default. An empty word binds one that is there."""
+    existing_claim: ObjectName | None = Field(None, examples=["models"])
+    """A PersistentVolumeClaim that holds the weights already; nothing is fetched then."""
+    sub_path: Annotated[str, StringConstraints(pattern=r"^[^/\s][^\s]*$")] | None = Field(None, examples=["qwen3-4b"])
+    """Folder with the weights inside the claim."""
+    runtime_class: Text | None = Field(None, examples=["nvidia"])
+    """`auto`, `none` or a name. k3s, RKE2 and k0s need `nvidia`, which `auto` sees where the cluster is looked at."""
+    tolerations: list[Toleration] | None = Field(None, examples=[[{"key": "dedicated"}]])
+    """Of taints beside those that vendors set on nodes with cards."""
+    node_selector: dict[Text, str] | None = Field(None, examples=[{"pool": "gpu"}])
+    """Labels that the node must have."""
+    hub_token_secret: ObjectName | None = Field(None, examples=["hf-token"])
+    """A Secret with `HF_TOKEN`, for gated models; only the job that fetches the weights sees it."""
+    key_secret: ObjectName | None = Field(None, examples=["chat-key"])
+    """A Secret with `api-key`, which clients send; without it NAME-api-key."""
+    image_pull_secrets: Annotated[list[ObjectName], BeforeValidator(spellings.one_or_more)] | None = Field(
+        None, examples=[["registry"]]
+    )
+    """Secrets by which nodes pull the image."""
+    ca_config_map: ObjectName | None = Field(None, examples=["company-ca"])
+    """A ConfigMap with `ca.crt`: a private certificate authority, for the hub."""
+    host: Text | None = Field(None, examples=["chat.example"])
+    """Name under which an Ingress publishes the service; needs `tls_secret`."""
+    ingress_class: Text | None = Field(None, examples=["nginx"])
+    """Of the Ingress; without it the cluster's default."""
+    tls_secret: ObjectName | None = Field(None, examples=["chat-tls"])
+    """A Secret of the kind kubernetes.io/tls for `host`."""
+
+
 class Service(Form):
     """One endpoint: a model, on devices, behind a port. Everything is optional but the model."""
 
     model: Text | None = Field(None, examples=["qwen3-4b"])
     """An alias (`selfhost models`), a Hugging Face id, also with `@REVISION`, or a folder."""
-    runtime: Literal["process", "docker", "podman", "quadlet"] | None = Field(None, examples=["docker"])
+    runtime: Literal["process", "docker", "podman", "quadlet", "kubernetes"] | None = Field(None, examples=["docker"])
     """What runs the engine."""
     engine: Text | None = Field(None, examples=["vllm"])
     """`vllm` or `sglang`, also with `@VERSION`."""
@@ -121,6 +175,8 @@ class Service(Form):
     """Tokens that the system in front may add to a request."""
     envelope: Envelope | None = Field(None, examples=[{"isl": 2000, "osl": 500, "concurrency": 8}])
     """The load that the service is meant for."""
+    kubernetes: Kubernetes | None = Field(None, examples=[{"namespace": "models"}])
+    """What only a cluster asks."""
 
 
 class SelfhostYaml(Form):

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final, cast
 from selfhost.shapes.finding import Finding
 from selfhost.shapes.host import Host
 from selfhost.shapes.workload import Workload
-from selfhost.visibility.rule import KIND, AnyCheck, Check, Found, HostCheck, ProjectCheck, Rule, Scope
+from selfhost.visibility.objects import Manifests
+from selfhost.visibility.rule import KIND, AnyCheck, Check, Found, HostCheck, ManifestCheck, ProjectCheck, Rule, Scope
 
 if TYPE_CHECKING:
     from types import FunctionType
@@ -18,9 +19,10 @@ if TYPE_CHECKING:
 def rules() -> dict[str, tuple[Rule, AnyCheck]]:
     """Every rule by its id."""
     from selfhost.core.marks import collect
-    from selfhost.visibility import rules as package
+    from selfhost.visibility import manifests, rules
 
-    return cast("dict[str, tuple[Rule, AnyCheck]]", collect(package, KIND))
+    found = {**collect(rules, KIND), **collect(manifests, KIND)}
+    return cast("dict[str, tuple[Rule, AnyCheck]]", dict(sorted(found.items())))
 
 
 def rule_count() -> int:
@@ -32,7 +34,11 @@ def looks_at_host(check: AnyCheck) -> bool:
     import dis  # at use: only for the closing remark
 
     code = cast("FunctionType", check).__code__
-    names = {str(step.argval) for step in dis.get_instructions(code) if step.opname.startswith("LOAD")}
+    names = {
+        str(step.argval)
+        for step in dis.get_instructions(code)
+        if step.opname.startswith("LOAD") and step.opname != "LOAD_CONST"
+    }
     return "host" in code.co_varnames[: code.co_argcount] and any("host" in name for name in names)
 
 
@@ -54,6 +60,17 @@ def lint_all(workloads: Sequence[Workload], host: Host | None) -> tuple[Finding,
     return tuple(sorted(found, key=lambda finding: (finding.place.path, finding.place.line or 0, finding.id)))
 
 
+def lint_objects(manifests: Manifests, host: Host | None) -> tuple[Finding, ...]:
+    """What the rules over whole Kubernetes objects find, by path, line and id."""
+    found = [
+        _finding(spec, seen)
+        for spec, check in rules().values()
+        if spec.scope is Scope.MANIFESTS
+        for seen in cast("ManifestCheck", check)(manifests, host)
+    ]
+    return tuple(sorted(found, key=lambda finding: (finding.place.path, finding.place.line or 0, finding.id)))
+
+
 def check_host(host: Host) -> tuple[Finding, ...]:
     """Findings of the rules that need no file: what is wrong with this machine whatever runs on it."""
     return tuple(
@@ -68,6 +85,8 @@ def _seen(spec: Rule, check: AnyCheck, workloads: tuple[Workload, ...], host: Ho
     if spec.scope is Scope.HOST:
         if host is not None:
             yield from cast("HostCheck", check)(host)
+        return
+    if spec.scope is Scope.MANIFESTS:
         return
     if spec.scope is Scope.PROJECT:
         yield from cast("ProjectCheck", check)(workloads, host)

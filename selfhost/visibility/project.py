@@ -1,17 +1,22 @@
 """Many texts judged together: each by the rules, each with its own suppressions, one broken one beside the others."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Final
 
 from selfhost.core.errors import InputError
 from selfhost.shapes.finding import Finding, Place, Severity
 from selfhost.shapes.host import Host
 from selfhost.shapes.workload import Workload
 from selfhost.visibility.files import Files
-from selfhost.visibility.lint import lint_all, looks_at_host, rules
-from selfhost.visibility.sources import NOT_OURS, read_source
+from selfhost.visibility.lint import lint_all, lint_objects, looks_at_host, rules
+from selfhost.visibility.objects import Manifests
+from selfhost.visibility.sources import NOT_OURS, objects_in, read_source
 from selfhost.visibility.suppress import kept
+
+if TYPE_CHECKING:
+    from selfhost.core.tree import Tree
 
 TEMPLATE: Final = "CF059"
 """A chart among the files of a folder is no mistake in it; that it was not judged must be said all the same."""
@@ -47,7 +52,7 @@ def judge(
     found: list[Finding] = []
     broken: list[InputError] = []
     paths: list[str] = []
-    read = 0
+    texts: list[tuple[Source, tuple[Workload, ...]]] = []
     for source in sources:
         try:
             workloads = read_source(source.text, path=source.path, files=beside(source.path))
@@ -59,11 +64,15 @@ def judge(
                 found.append(as_finding(error, source.path))
                 paths.append(source.path)
             continue
-        read += 1
+        texts.append((source, workloads))
         paths.append(source.path)
-        found += _of(source, workloads, host)
+    of_objects = _of_objects([source for source, _ in texts], host, beside)
+    for source, workloads in texts:
+        found += _of(source, workloads, host, of_objects)
+    own = {source.path for source, _ in texts}
+    found += [finding for finding in of_objects if finding.place.path not in own]
     chosen = dict.fromkeys(finding for finding in found if finding.id not in ignore)
-    return Judged(findings=tuple(sorted(chosen, key=_order)), read=read, paths=tuple(paths), broken=tuple(broken))
+    return Judged(findings=tuple(sorted(chosen, key=_order)), read=len(texts), paths=tuple(paths), broken=tuple(broken))
 
 
 def as_finding(error: InputError, path: str) -> Finding:
@@ -79,9 +88,27 @@ def as_finding(error: InputError, path: str) -> Finding:
     )
 
 
-def _of(source: Source, workloads: tuple[Workload, ...], host: Host | None) -> tuple[Finding, ...]:
+def _of_objects(sources: Iterable[Source], host: Host | None, beside: Callable[[str], Files]) -> tuple[Finding, ...]:
+    """Findings over the Kubernetes objects of all texts together: a pod and what it names are often files apart.
+
+    Of a folder's texts, those of one folder inside it: overlays and examples repeat the names of others.
+    """
+    groups: dict[str, list[Tree]] = {}
+    for source in sources:
+        try:
+            found = objects_in(source.text, path=source.path, files=beside(source.path))
+        except InputError:
+            continue  # a document's block that is no manifest; `read_source` has said what is to be said
+        if found:
+            groups.setdefault("" if source.named else str(PurePosixPath(source.path).parent), []).extend(found)
+    return tuple(finding for trees in groups.values() for finding in lint_objects(Manifests.of(trees), host))
+
+
+def _of(
+    source: Source, workloads: tuple[Workload, ...], host: Host | None, of_objects: Sequence[Finding]
+) -> tuple[Finding, ...]:
     known = rules()
-    findings = lint_all(workloads, host)
+    findings = (*lint_all(workloads, host), *(found for found in of_objects if found.place.path == source.path))
     remarked = kept(findings, path=source.path, text=source.text, workloads=workloads, known=known)
     if host is not None:
         return remarked

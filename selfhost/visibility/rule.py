@@ -8,6 +8,7 @@ from selfhost.core.marks import mark
 from selfhost.shapes.finding import Place, RunOn, Severity
 from selfhost.shapes.host import Host
 from selfhost.shapes.workload import Workload
+from selfhost.visibility.objects import Manifests
 
 KIND = "rule"
 
@@ -19,6 +20,8 @@ class Scope(StrEnum):
     """(Workload, Host | None)"""
     PROJECT = "project"
     """(every Workload of one project, Host | None): what two services do to each other"""
+    MANIFESTS = "manifests"
+    """(every Kubernetes object of every text, Host | None): what objects say to each other, and to their API"""
     HOST = "host"
     """(Host): what is wrong with a machine, whatever runs there"""
 
@@ -42,7 +45,8 @@ class Found:
 Check = Callable[[Workload, Host | None], Iterator[Found]]
 ProjectCheck = Callable[[Sequence[Workload], Host | None], Iterator[Found]]
 HostCheck = Callable[[Host], Iterator[Found]]
-AnyCheck = Check | ProjectCheck | HostCheck
+ManifestCheck = Callable[[Manifests, Host | None], Iterator[Found]]
+AnyCheck = Check | ProjectCheck | HostCheck | ManifestCheck
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +73,10 @@ def project_rule(
 
 def host_rule(id: str, severity: Severity, *, source: str) -> Callable[[HostCheck], HostCheck]:
     return mark(KIND, Rule(id, severity, source, Scope.HOST))
+
+
+def manifest_rule(id: str, severity: Severity, *, source: str) -> Callable[[ManifestCheck], ManifestCheck]:
+    return mark(KIND, Rule(id, severity, source, Scope.MANIFESTS))
 
 
 def place(workload: Workload, key: str = "", *, object: str = "") -> Place:

@@ -7,6 +7,7 @@ from pathlib import PurePosixPath
 from typing import Final, cast
 
 from selfhost.core.errors import InputError
+from selfhost.core.tree import Tree
 from selfhost.shapes.finding import Place
 from selfhost.shapes.workload import Workload
 from selfhost.visibility.files import Files
@@ -96,6 +97,18 @@ def read_source(text: str, *, path: str, files: Files) -> tuple[Workload, ...]:
     return tuple(unwrapped(workload) for workload in found)
 
 
+def objects_in(text: str, *, path: str, files: Files) -> tuple[Tree, ...]:
+    """The Kubernetes objects of a text, none for a text of another form. Raises InputError as `read_source` does."""
+    from selfhost.visibility.readers.kubernetes import read_objects
+
+    text = text.removeprefix("\ufeff")
+    form = form_of(text, path=path)
+    if form == "kube":
+        place, manifest = _played(text, path, files)
+        return () if manifest is None else read_objects(manifest, path=place)
+    return read_objects(text, path=path) if form in ("kubernetes", "helm") else ()
+
+
 def _reader(name: str) -> Reader:
     return cast("Reader", import_module(f"selfhost.visibility.readers.{name}").read)
 
@@ -109,12 +122,16 @@ def _script(text: str, *, path: str, files: Files) -> tuple[Workload, ...]:
 
 def _kube(text: str, *, path: str, files: Files) -> tuple[Workload, ...]:
     """A Quadlet unit that plays a manifest: the manifest is what is judged."""
+    place, manifest = _played(text, path, files)
+    return () if manifest is None else _reader("kubernetes")(manifest, path=place, files=files)
+
+
+def _played(text: str, path: str, files: Files) -> tuple[str, str | None]:
     from selfhost.visibility.readers.unit import entries
 
     named = next((entry.text.strip() for entry in entries(text) if (entry.section, entry.key) == ("Kube", "Yaml")), "")
     manifest = files.text(named) if named else None
-    place = str(PurePosixPath(path).parent / named)
-    return () if manifest is None else _reader("kubernetes")(manifest, path=place, files=files)
+    return str(PurePosixPath(path).parent / named), manifest
 
 
 def _markdown(text: str, *, path: str, files: Files) -> tuple[Workload, ...]:

@@ -35,18 +35,18 @@ def load(client: Client) -> None:
 
 def override(service: str, engines: Path) -> str:
     """Compose's own merge adds the mounts and the variable to what was rendered. YAML takes JSON as it is."""
-    python, mounts = _engine(engines)
+    python, mounts = engine(engines)
     added: Mapping[str, object] = {"environment": {"ENGINE_PYTHON": python}, "volumes": [f"{one}:ro" for one in mounts]}
     return json.dumps({"services": {service: added}})
 
 
 def run_words(engines: Path) -> tuple[str, ...]:
     """The same for `docker run` and `podman run`, whose lines have no file for additions."""
-    python, mounts = _engine(engines)
+    python, mounts = engine(engines)
     return ("--env", f"ENGINE_PYTHON={python}", *(word for one in mounts for word in ("--volume", f"{one}:ro")))
 
 
-def _engine(engines: Path) -> tuple[str, tuple[str, ...]]:
+def engine(engines: Path) -> tuple[str, tuple[str, ...]]:
     python = next(path for path in sorted(engines.glob("vllm-*-cpu-*/bin/python")) if path.exists())
     prefix = Path(sys.base_prefix).resolve()
     folders = (engines, *((prefix,) if prefix != Path("/usr") else ()))

@@ -171,7 +171,10 @@ class _Handler(BaseHTTPRequestHandler):
             self._json([self._entry(name, path) for name, path in files.items()])
         else:
             gated: Any = "manual" if repo_id in self.hub.gated else False
-            siblings = [{"rfilename": name} for name in files]
+            sized = "blobs=true" in self.path.lower()
+            siblings = [
+                {"rfilename": name, **({"size": path.stat().st_size} if sized else {})} for name, path in files.items()
+            ]
             self._json(
                 {"_id": "0", "id": repo_id, "modelId": repo_id, "sha": self.hub.commit(repo_id), "private": False,
                  "gated": gated, "disabled": False, "tags": [], "downloads": 0, "likes": 0, "siblings": siblings}

@@ -178,6 +178,7 @@ HOSTS: dict[str, Host] = {
     "k8s-some-shared": a_cluster(a_node(labels=_SHARED), a_node("gpu-2")),
     "k8s-tainted": a_cluster(a_node(taints=(_TAINT,))),
     "k8s-nri": a_cluster(a_node(), objects=({"kind": "ClusterPolicy", "metadata": {"name": "cluster-policy"}},)),
+    "k8s-storage": a_cluster(a_node(), objects=({"kind": "StorageClass", "metadata": {"name": "standard"}},)),
     "k8s-class-no-handler": a_cluster(a_node(handlers=("", "runc")), objects=(a_runtime_class("nvidia"),)),
     "k8s-class": a_cluster(
         a_node(handlers=("", "runc", "nvidia")),

@@ -198,7 +198,7 @@ def test_the_users_own_image_counts_before_all() -> None:
 
 def test_a_runtime_that_is_none_and_a_process_where_none_runs_are_refused() -> None:
     with pytest.raises(InputError) as unknown:
-        made("kubernetes")
+        made("nomad")
     assert unknown.value.id == "PL077"
     with pytest.raises(InputError) as process:
         plan_on(recorded("rx7900xtx"), "process")

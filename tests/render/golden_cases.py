@@ -12,7 +12,8 @@ from selfhost.models.catalog import by_alias
 from selfhost.models.listed import listed
 from selfhost.plan.decide import decide
 from selfhost.plan.reasoning import parse
-from selfhost.render.targets import TARGETS, render
+from selfhost.render.manifests.chart import NAME
+from selfhost.render.targets import CLUSTER, TARGETS, render
 from selfhost.shapes.host import Host
 from selfhost.shapes.place import Place
 from selfhost.shapes.plan import Plan
@@ -20,12 +21,17 @@ from tests.fakes.planning import a_host, a_service
 
 TESTS = Path(__file__).parent.parent
 GOLDEN = TESTS / "golden"
-RUNTIMES = {"compose": "docker", "docker": "docker", "podman": "podman", "quadlet": "quadlet", "process": "process"}
+RUNTIMES = {
+    "compose": "docker", "docker": "docker", "podman": "podman", "quadlet": "quadlet", "process": "process",
+    "helm": "kubernetes", "kubernetes": "kubernetes",
+}  # fmt: skip
 CPU = "cpu"
 HOSTS = (
     CPU, "rtx3060", "rtx4090", "rtx5090", "l40s", "h100", "a100-mig-slice", "two-rtx", "rx7900xtx", "amd-mi300x",
     "arc-b580", "dgx-spark", "jetson-thor", "wsl2-rtx", "strix-halo",
 )  # fmt: skip
+IN_A_CLUSTER = (CPU, "rtx4090", "h100", "a100-mig-slice", "two-rtx", "amd-mi300x", "arc-b580", "dgx-spark")
+"""A cluster's files do not depend on how a machine's container engine hands its cards in."""
 THINKS, SMALL, EFFORT, NEVER = "qwen3-4b", "qwen3-0.6b", "gpt-oss-20b", "smollm2-135m"
 MODES = {
     "on": (THINKS, "on"),
@@ -63,7 +69,7 @@ def cases() -> list[Case]:
 
 def _cases() -> Iterator[Case]:
     for target in TARGETS:
-        for host in HOSTS:
+        for host in HOSTS if target not in CLUSTER else IN_A_CLUSTER:
             yield Case(host, host, SMALL if host == CPU else THINKS, target)
         for mode, (alias, reasoning) in MODES.items():
             for engine in ("vllm", "sglang"):
@@ -92,14 +98,16 @@ def plan_of(case: Case) -> Plan:
 
 
 def place_of(plan: Plan) -> Place:
-    return PLACE if plan.build.engine == "vllm" else replace(PLACE, env_file="", key_file="")
+    keyless = plan.cluster is not None or plan.build.engine != "vllm"
+    return replace(PLACE, env_file="", key_file="") if keyless else PLACE
 
 
 def files_of(case: Case) -> dict[str, str]:
-    """What stands in the golden folder: the files, or the words in which the plan is refused."""
+    """What stands in the golden folder: the files, or the words in which it is refused. A chart is in templates/."""
     try:
         plan = plan_of(case)
-        return render(case.target, plan, place_of(plan)).files
+        files = render(case.target, plan, place_of(plan)).files
+        return {path: text for path, text in files.items() if not path.startswith(f"{NAME}/")}
     except SelfhostError as error:
         fixes = "".join(f"\n→ {fix}" for fix in error.fix)
         return {"REFUSED.txt": f"{error.id}: {error.what}\n{error.why}{fixes}\n"}

@@ -19,7 +19,8 @@ def test_every_id_of_the_page_is_one_of_the_code() -> None:
 
 
 def test_every_refusal_of_a_container_runtime_is_on_the_page() -> None:
-    code = ids_in(*(ROOT / "selfhost" / "runtimes").glob("*.py"), *(
+    runtimes = (path for path in (ROOT / "selfhost" / "runtimes").glob("*.py") if path.name != "kubernetes.py")
+    code = ids_in(*runtimes, *(
         ROOT / "selfhost" / "deploy" / name for name in ("purge.py", "postmortem.py", "announce.py", "fetch.py")
     ))  # fmt: skip
     assert len(code) > 25

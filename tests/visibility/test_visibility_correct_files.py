@@ -10,9 +10,10 @@ from selfhost.hosts.detect import detect
 from selfhost.shapes.finding import Finding, Severity
 from selfhost.shapes.host import Host
 from selfhost.visibility.files import NO_FILES
-from selfhost.visibility.lint import lint_all, rules
+from selfhost.visibility.lint import lint_all, lint_objects, rules
+from selfhost.visibility.objects import Manifests
 from selfhost.visibility.rule import Scope
-from selfhost.visibility.sources import read_source
+from selfhost.visibility.sources import objects_in, read_source
 from tests.fakes.machines import HOSTS
 
 TESTS = Path(__file__).parent.parent
@@ -26,8 +27,11 @@ def machine(name: str) -> Host:
 
 def errors(path: Path, host: Host | None) -> list[Finding]:
     """Of the file; what is wrong with the machine whatever runs there is not its fault."""
-    workloads = read_source(path.read_text(encoding="utf-8"), path=path.name, files=NO_FILES)
-    found = [finding for finding in lint_all(workloads, host) if finding.severity is Severity.ERROR]
+    text = path.read_text(encoding="utf-8")
+    workloads = read_source(text, path=path.name, files=NO_FILES)
+    objects = Manifests.of(objects_in(text, path=path.name, files=NO_FILES))
+    said = (*lint_all(workloads, host), *lint_objects(objects, host))
+    found = [finding for finding in said if finding.severity is Severity.ERROR]
     return [finding for finding in found if rules()[finding.id][0].scope is not Scope.HOST]
 
 

@@ -1,10 +1,15 @@
 """Cards that a cluster hands out: whether it sees them, and whether something else takes them."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, cast
 
-from selfhost.doctor.area import Seen, area
+from selfhost.doctor.area import Area, Seen, area
+from selfhost.doctor.cluster.judge import judge
+from selfhost.doctor.cluster.pod import healthy, unscheduled
+from selfhost.doctor.cluster.state import Cluster
+from selfhost.doctor.cluster.targets import chosen, everything
+from selfhost.doctor.cluster.tree import counted
 from selfhost.hosts import cluster
 from selfhost.shapes.finding import Finding, Place, RunOn, Severity
 
@@ -18,20 +23,54 @@ _SOURCE: Final = "https://kubernetes.io/docs/concepts/extend-kubernetes/compute-
 
 @area("kubernetes", order=100)
 def kubernetes(seen: Seen) -> None:
-    nodes = cast("tuple[Mapping[str, Any], ...]", seen.host.surroundings.nodes if seen.host.surroundings else ())
-    if not nodes:
+    around = seen.host.surroundings
+    nodes = cast("tuple[Mapping[str, Any], ...]", around.nodes if around else ())
+    objects = around.objects if around else ()
+    if not nodes and not objects:
         seen.calm = "" if "pod" in seen.labels else "not part of a cluster, as far as this machine shows"
         if not seen.calm:
             seen.unknowns.append("the cluster's nodes cannot be read from inside this pod")
         return
-    for node in nodes:
-        seen.findings.extend(_unseen(node))
-        seen.findings.extend(_unhealthy(node))
+    found = cluster_area(Cluster((*nodes, *objects)))
+    seen.findings.extend(found.findings)
+    seen.unknowns.extend(found.unknowns)
     seen.findings.extend(_shared(seen, nodes))
+    seen.calm = found.calm
+
+
+def cluster_area(state: Cluster, *, target: str = "", namespace: str = "") -> Area:
+    """What is wrong in a cluster: with all of it, with a namespace, or with one object and what belongs to it.
+
+    Raises InputError where there is no such object.
+    """
+    objects = chosen(state, target, namespace) if target else everything(state, namespace)
+    verdict = judge(state, objects)
+    nodes = state.of("Node")
+    # Nodes explain a pod that none of them takes; they are beside the point of one that runs.
+    asked = nodes if not target or any(unscheduled(one) for one in objects if one.get("kind") == "Pod") else ()
+    own = [finding for node in asked for finding in (*_unseen(node), *_unhealthy(node))]
+    unread = [f"{kind}: {why}" for kind, why in state.unread.items()]
+    return Area(
+        name="kubernetes",
+        calm=_calm(state, objects, target),
+        findings=(*verdict.findings, *own),
+        unknowns=(*verdict.unknowns, *unread),
+        settled=not verdict.unknowns,
+    )
+
+
+def _calm(state: Cluster, objects: Sequence[Mapping[str, Any]], target: str) -> str:
     given: Counter[str] = Counter()
-    for node in nodes:
+    for node in state.of("Node"):
         given.update(_cards(node, "allocatable"))
-    seen.calm = ", ".join(f"{count} {name}" for name, count in given.items()) or "no node offers a card"
+    offered = ", ".join(f"{count} {name}" for name, count in given.items()) or "no node offers a card"
+    pods = [one for one in objects if one.get("kind") == "Pod"]
+    well = sum(healthy(pod) for pod in pods)
+    if target:
+        return f"{target}: {well} of {counted(len(pods), 'pod')} ready" if pods else f"{target}: no pod"
+    if not state.of("Node"):
+        offered = "no node was read"
+    return f"{offered}; {well} of {counted(len(pods), 'pod')} ready" if pods else offered
 
 
 def _name(node: Mapping[str, Any]) -> str:

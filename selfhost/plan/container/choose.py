@@ -16,10 +16,10 @@ from selfhost.shapes.plan import Decision, EngineBuild, Evidence, Image
 from selfhost.shapes.service import Service
 from selfhost.shapes.surroundings import Engine
 
-PROCESS, CONTAINER = "process", "container"
+PROCESS, CONTAINER, KUBERNETES = "process", "container", "kubernetes"
 CONTAINER_ENGINES = {"docker": "docker", "podman": "podman", "quadlet": "podman"}
 """The container engine that a runtime's files are for."""
-RUNTIMES = (PROCESS, *CONTAINER_ENGINES)
+RUNTIMES = (PROCESS, *CONTAINER_ENGINES, KUBERNETES)
 _QUADLET_SINCE = (4, 7)
 _QUADLET = "https://docs.podman.io/en/latest/markdown/podman-systemd.unit.5.html"
 

@@ -21,8 +21,13 @@ class Reference:
     decision: Decision
 
 
-def reference_of(image: Image | None, *, build: EngineBuild, service: Service, architecture: str) -> Reference:
-    """Raises InputError where no image of this build is published for the device and none was named."""
+def reference_of(
+    image: Image | None, *, build: EngineBuild, service: Service, architecture: str, pulled: bool = True
+) -> Reference:
+    """Raises InputError where no image of this build is published for the device and none was named.
+
+    `pulled`: by us, on this machine.
+    """
     if service.image:
         return Reference(text=service.image, decision=_asked(service, image, build))
     if image is None:
@@ -32,7 +37,7 @@ def reference_of(image: Image | None, *, build: EngineBuild, service: Service, a
     tag = _by_rule(image, architecture)
     if tag:
         text = f"{image.name}:{tag}"
-        return Reference(text=text, decision=_expected(image, text))
+        return Reference(text=text, decision=_expected(image, text, pulled=pulled))
     if image.newest_read:
         text = f"{image.name}:{image.newest_read}"
         return Reference(text=text, decision=_older(image, text))
@@ -76,13 +81,17 @@ def _read(image: Image) -> Decision:
     )
 
 
-def _expected(image: Image, text: str) -> Decision:
+def _expected(image: Image, text: str, *, pulled: bool) -> Decision:
+    shows = (
+        "the pull shows whether it exists, and its digest is kept"
+        if pulled
+        else f"it was read nowhere, and `docker manifest inspect {text}` shows whether it exists"
+    )
     newest = f"; the newest tag that was read somewhere is {image.newest_read}" if image.newest_read else ""
     return Decision(
         field="image",
         value=text,
-        reason=f"the tag that the project's rule gives for {image.version}; the pull shows whether it exists, and "
-        f"its digest is kept{newest}{_command(image)}",
+        reason=f"the tag that the project's rule gives for {image.version}; {shows}{newest}{_command(image)}",
         source=image.source,
         evidence=Evidence.ASSUMED,
         evidence_note="no tag of this version was read anywhere",

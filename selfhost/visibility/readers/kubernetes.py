@@ -31,8 +31,23 @@ def read(text: str, *, path: str, files: Files) -> tuple[Workload, ...]:
     if is_template(text):
         raise not_rendered(text, path)
     found = tuple(objects(_parsed(text, path)))
+    return tuple(workload for _, _, workload in launched(found))
+
+
+def read_objects(text: str, *, path: str) -> tuple[Tree, ...]:
+    """The objects themselves, those inside lists too. Raises InputError as `read` does."""
+    if is_template(text):
+        raise not_rendered(text, path)
+    return tuple(objects(_parsed(text, path)))
+
+
+def launched(found: Sequence[Tree]) -> Iterator[tuple[PodAt, Tree, Workload]]:
+    """Every container with the pod around it; ConfigMaps and claims are looked for among all of `found`."""
     beside = known(found)
-    return tuple(workload for holder in found for pod in pods(holder) for workload in _of(pod, beside, path))
+    for holder in found:
+        for pod in pods(holder):
+            for container, workload in _of(pod, beside, holder.path):
+                yield pod, container, workload
 
 
 def _parsed(text: str, path: str) -> tuple[Tree, ...]:
@@ -46,16 +61,16 @@ def _parsed(text: str, path: str) -> tuple[Tree, ...]:
         raise
 
 
-def _of(pod: PodAt, beside: Known, path: str) -> Iterator[Workload]:
+def _of(pod: PodAt, beside: Known, path: str) -> Iterator[tuple[Tree, Workload]]:
     check_pod(pod.spec)
     for key in _CONTAINERS:
         listed = pod.spec.at(key)
         for container in listed.elements() if listed is not None else ():
             if container.map is not None:
-                yield _Container(pod, container, beside, path, init=key == "initContainers").workload()
+                yield container, _Container(pod, container, beside, path, init=key == "initContainers").workload()
     model = pod.spec.at("model")  # of a KServe predictor
     if model is not None and model.map is not None:
-        yield _Container(pod, model, beside, path, init=False).workload()
+        yield model, _Container(pod, model, beside, path, init=False).workload()
 
 
 class _Container:

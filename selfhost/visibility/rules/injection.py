@@ -107,14 +107,19 @@ def _visible(workload: Workload) -> str:
 
 def _of_a_management_class(workload: Workload) -> Iterator[Found]:
     pod = workload.pod
-    if pod is None or pod.runtime_class != "nvidia-cdi" or "nvidia.com/gpu" not in pod.limits:
+    if (
+        pod is None
+        or pod.runtime_class != "nvidia-cdi"
+        or not any(name.startswith("nvidia.com/") for name in pod.limits)
+    ):
         return
     yield Found(
         title=f"{workload.label} takes the runtime class nvidia-cdi beside a card of the device plugin",
         place=place(workload, "runtime_class"),
         evidence="runtimeClassName: nvidia-cdi · nvidia.com/gpu",
         why="Where the toolkit's CDI mode makes names out of the plugin's UUIDs, this class looks for them in the "
-        "management specification, which has only `all` (`unresolvable CDI devices management.nvidia.com/gpu=GPU-…`).",
+        "management specification, which has only `all` (`unresolvable CDI devices management.nvidia.com/gpu=GPU-…`). "
+        "management.* is operator-only.",
         fix=("remove runtimeClassName, or use the class `nvidia`",),
         severity=Severity.WARNING,
     )

@@ -13,6 +13,8 @@ from selfhost.visibility.rule import Found, place, project_rule, rule
 PLUGIN = "https://github.com/NVIDIA/k8s-device-plugin#running-gpu-jobs"
 EXTENDED = "https://kubernetes.io/docs/concepts/configuration/manage-resources-containers/#consuming-extended-resources"
 _CARD = re.compile(r"(?:nvidia\.com/|amd\.com/|gpu\.intel\.com/)")
+_DEVICE = re.compile(r"(?!(?:[\w-]+\.)*kubernetes\.io/)(?:[\w-]+\.)+[\w-]+/|rdma/")
+"""Any extended resource, of whatever maker."""
 _NUMBER = re.compile(r"(?P<whole>\d+)(?P<part>\.\d+)?(?P<milli>m?)\Z")
 _VISIBLE = "NVIDIA_VISIBLE_DEVICES"
 
@@ -88,7 +90,7 @@ def cards_asked_wrongly(workload: Workload, host: Host | None) -> Iterator[Found
     if workload.pod is None:
         return
     limits, requests = workload.pod.limits, workload.pod.requests
-    for name in dict.fromkeys(name for name in (*limits, *requests) if _CARD.match(name)):
+    for name in dict.fromkeys(name for name in (*limits, *requests) if _DEVICE.match(name)):
         fault = _fault(limits.get(name), requests.get(name))
         if fault:
             where = "limits" if name in limits else "requests"
@@ -118,7 +120,7 @@ def _fault(limit: str | None, request: str | None) -> str:
 def cards_at_the_pods_level(workload: Workload, host: Host | None) -> Iterator[Found]:
     del host
     for name in workload.pod.pod_resources if workload.pod else ():
-        if _CARD.match(name):
+        if _DEVICE.match(name):
             yield Found(
                 title=f"{name} stands at the pod's own level, where only cpu, memory and hugepages may",
                 place=place(workload, f"pod_resources.{name}"),

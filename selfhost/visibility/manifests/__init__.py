@@ -1,0 +1,1 @@
+"""Rules over whole Kubernetes objects, one family a file."""
