@@ -6,6 +6,7 @@ from typing import Any
 
 from selfhost.core.names import slug
 from selfhost.deploy.choose import DEFAULT_PORT, port_taken
+from selfhost.deploy.cluster_keep import as_it_runs
 from selfhost.deploy.gather import Gathered
 from selfhost.deploy.gather_cluster import gather_on
 from selfhost.deploy.state import State
@@ -43,7 +44,7 @@ def gather_live(work: Workplace, service: Service) -> Gathered:
         wish = replace(wish, cluster=replace(ask, hub_token_secret=hub_secret(release)))
     if wish.cluster != ask or len(again) != len(objects):
         found = gather_on(place, wish, again, here=True)
-    return found
+    return as_it_runs(found, State(work.paths, found.service.name, say=lambda _: None), objects=read.objects)
 
 
 def without_own(objects: Sequence[Mapping[str, Any]], *, namespace: str, release: str) -> tuple[Mapping[str, Any], ...]:

@@ -3,6 +3,7 @@
 from collections import Counter
 from pathlib import Path
 
+from selfhost import __version__
 from selfhost.core.errors import DoesNotFit, InputError
 from selfhost.core.yaml import documents
 from selfhost.deploy.bundle import texts_of
@@ -74,6 +75,7 @@ def fetch(run: Run) -> Outcome:
         revision=model.revision.value if isinstance(model.revision, Known) else "",
         engine=f"{run.plan.build.distribution}=={run.plan.build.version}",
         image=of(run).image,
+        selfhost=__version__,
     )
     if of(run).weights_claim:
         return Outcome(text=f"the weights lie in the volume {of(run).weights_claim}")

@@ -132,3 +132,14 @@ def test_a_program_that_a_shell_does_not_find():
     found = first(card("x", node="gpu-1", phase="Running", status={**state, "phase": "Running"}))
     assert found.id == "KX316"
     assert "has no program vllm" in found.title
+
+
+def test_the_pods_that_hold_the_cards_were_not_saved():
+    said = unschedulable("0/1 nodes are available: 1 Insufficient nvidia.com/gpu.")
+    free = node("gpu-1", cards={"nvidia.com/gpu": "1"})
+    found = first(free, card("x", status=said))
+    assert found.id == "KX014"
+    assert "1 Insufficient nvidia.com/gpu" in found.title
+    assert "pods that hold the rest" in found.why
+    other = running(pod("other", node="gpu-1"))
+    assert "KX014" not in causes(free, other, card("x", status=said))

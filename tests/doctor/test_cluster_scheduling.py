@@ -164,7 +164,7 @@ def test_a_comparison_with_no_integer_never_matches(value, plain):
     assert (found.id, f'values: ["{plain}"]' in found.fix[0]) == ("KX007", True)
 
 
-@pytest.mark.parametrize(("memory", "expected"), [("15000", []), ("23034", ["KX006"])])
+@pytest.mark.parametrize(("memory", "expected"), [("15000", ["KX014"]), ("23034", ["KX006"])])
 def test_greater_is_strictly_greater(memory, expected):
     labels = {"nvidia.com/gpu.memory": "23034"}
     objects = node("gpu-1", cards=GPU, labels=labels), wanting(affinity=term("nvidia.com/gpu.memory", "Gt", memory))
@@ -176,7 +176,7 @@ def test_terms_are_alternatives():
     either["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"].append(
         {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["b"]}]}
     )
-    assert causes(node("gpu-1", cards=GPU, labels={"zone": "b"}), wanting(affinity=either)) == []
+    assert causes(node("gpu-1", cards=GPU, labels={"zone": "b"}), wanting(affinity=either)) == ["KX014"]
 
 
 def test_memory_that_no_node_can_give_is_told_from_capacity():
@@ -264,7 +264,9 @@ def test_without_nodes_the_schedulers_words_are_explained_and_the_rest_is_unknow
 
 
 def test_objects_that_say_another_thing_than_the_scheduler_are_unknown():
-    found = area(node("gpu-1", cards=GPU), wanting())
+    found = area(
+        node("gpu-1", cards=GPU), running(pod("web", node="gpu-1", containers=[container(image="nginx")])), wanting()
+    )
     assert (found.findings, found.settled) == ((), False)
     assert "by these objects node gpu-1 fits" in found.unknowns[0]
 

@@ -52,6 +52,27 @@ def test_a_model_comes_up_checked_stays_as_it_is_and_goes_without_its_weights(cl
     assert left == {"PersistentVolumeClaim"}
 
 
+def test_a_pod_of_somebody_else_makes_no_new_plan_for_what_runs(cluster: ClusterWorld):
+    assert cluster.up().returncode == 0
+    before = [one["metadata"]["uid"] for one in cluster.api.of("Pod")]
+    (engine,) = [one for one in cluster.api.of("Pod") if one["spec"]["containers"][0]["name"] == "engine"]
+    node = next(one for one in cluster.api.of("Node") if one["metadata"]["name"] == engine["spec"]["nodeName"])
+    most = int(node["status"]["allocatable"]["cpu"]) - 2
+    other = {
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "other", "namespace": "default"},
+        "spec": {"nodeName": node["metadata"]["name"], "containers": [
+            {"name": "c", "image": "x", "resources": {"requests": {"cpu": str(most)}}},
+        ]},
+        "status": {"phase": "Running"},
+    }  # fmt: skip
+    runs = {"engine": cluster.engine, "c": lambda _: ["sleep", "100"]}
+    cluster.behave = lambda _, container: runs.get(container["name"], lambda _: None)(container)
+    cluster.api.put(other)
+    again = cluster.up("--json")
+    assert json.loads(again.stdout)["fresh"] is False, again.stderr[-2000:]
+    assert set(before) <= {one["metadata"]["uid"] for one in cluster.api.of("Pod")}
+
+
 def test_purge_takes_the_volume_too(cluster: ClusterWorld):
     assert cluster.up().returncode == 0
     done = cluster.world.run("down", cluster.world.name, "--purge", "--yes")

@@ -8,7 +8,7 @@ from typing import Final
 
 from selfhost.doctor.cluster.devices import bridged, devices
 from selfhost.doctor.cluster.holders import allocatable, capacity, held
-from selfhost.doctor.cluster.pod import asked, is_card
+from selfhost.doctor.cluster.pod import SHARES, asked, is_card
 from selfhost.doctor.cluster.selectors import Mismatch, kept_away, of_affinity, of_selector, of_terms
 from selfhost.doctor.cluster.state import Cluster
 from selfhost.doctor.cluster.tree import Object, condition, label, labels, name, part, text
@@ -117,7 +117,7 @@ def _resources(cluster: Cluster, wanted: Mapping[str, Decimal], node: Object) ->
     offered, sold = cluster.once(("amounts", name(node)), lambda: (allocatable(node), capacity(node)))
     taken = held(cluster, name(node))
     for resource, amount in wanted.items():
-        if resource not in offered and (resource in ROOM or bridged(cluster, resource)):
+        if resource not in offered and (resource in ROOM or resource.startswith(SHARES) or bridged(cluster, resource)):
             continue
         has = offered.get(resource, Decimal(0))
         free = has - taken.get(resource, Decimal(0))

@@ -13,7 +13,7 @@ from selfhost.hosts.cluster_requests import of_pod
 CARDS: Final = ("nvidia.com/", "amd.com/", "gpu.intel.com/", "habana.ai/", "intel.com/gpu", "google.com/tpu",
                 "aws.amazon.com/neuron", "huawei.com/", "iluvatar.ai/", "metax-tech.com/", "mthreads.com/",
                 "cambricon.com/", "enflame.com/", "hygon.com/")  # fmt: skip
-_SHARES: Final = ("nvidia.com/gpumem", "nvidia.com/gpucores", "nvidia.com/priority")
+SHARES: Final = ("nvidia.com/gpumem", "nvidia.com/gpucores", "nvidia.com/priority")
 """HAMi's parts of a card: its own scheduler counts them, and no node advertises them."""
 _ENDED: Final = ("Succeeded", "Failed")
 
@@ -90,7 +90,7 @@ def engine(pod: Object) -> Container | None:
 
 
 def is_card(resource: str) -> bool:
-    return resource.startswith(CARDS) and not resource.startswith(_SHARES)
+    return resource.startswith(CARDS) and not resource.startswith(SHARES)
 
 
 def asked_by(container: Object) -> dict[str, Decimal]:

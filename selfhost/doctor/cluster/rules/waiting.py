@@ -166,18 +166,35 @@ def in_its_words(cluster: Cluster, pod: Object) -> Iterator[Said]:
                 f"{label(pod)}: no node has enough free, and who holds it is unknown ({cluster.unread['Pod']}); the "
                 f"scheduler said: {cut(said, 160)}"
             )
+        elif not known and _says_more(cluster, pod):
+            fitting = (
+                f"By these objects node {found[0].name} fits, so what keeps the pod off is not among them: pods that "
+                "hold the rest, or a rule of the scheduler's own. "
+            )
+            yield _in_words(cluster, pod, said, fitting)
         elif not known:
             yield Unsure(
                 f"{label(pod)}: by these objects node {found[0].name} fits, and the scheduler said: {cut(said, 200)}; "
                 "it may have changed since"
             )
         return
+    yield _in_words(
+        cluster, pod, said, "The nodes are not among these objects, so which of them comes closest is unknown. "
+    )
+
+
+def _says_more(cluster: Cluster, pod: Object) -> bool:
+    """Than these objects can: no pod on any node was saved, or another scheduler has rules of its own."""
+    other = text(pod, "spec", "schedulerName") not in ("", "default-scheduler")
+    return other or not any(text(one, "spec", "nodeName") for one in cluster.of("Pod"))
+
+
+def _in_words(cluster: Cluster, pod: Object, said: str, why: str) -> Seen:
     reasons = list(_reasons(said))
-    yield Seen(
+    return Seen(
         title=f"{label(pod)} is scheduled nowhere: {reasons[0] if reasons else cut(said, 120)}",
         evidence=f"scheduler: {cut(said, 400)}",
-        why="Layer: scheduler. The nodes are not among these objects, so which of them comes closest is unknown. "
-        + " ".join(_explained(said)),
+        why=f"Layer: scheduler. {why}" + " ".join(_explained(said)),
         fix=(
             f"put nodes and all pods beside it:\n{cluster.kubectl} get nodes,pods -A -o json",
             f"or ask the cluster itself:\nselfhost doctor pod/{name(pod)} --namespace {namespace(pod) or 'default'}",
