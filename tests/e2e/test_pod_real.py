@@ -63,10 +63,10 @@ def manifests(world: World, folder: Path, model: Path, mode: str) -> list[dict[s
     return list(yaml.safe_load_all((folder / "out" / "manifests.yaml").read_text()))
 
 
-def with_what_a_cluster_adds(objects: list[dict[str, Any]]) -> dict[str, Any]:
+def with_the_engine(objects: list[dict[str, Any]]) -> dict[str, Any]:
+    """The Deployment, with the folders of this machine's engine."""
     (deployment,) = (one for one in objects if one["kind"] == "Deployment")
     pod = deployment["spec"]["template"]["spec"]
-    assert "initContainers" not in pod
     (engine,) = pod["containers"]
     python, folders = cpu_image.engine(ENGINES)
     engine["env"].append({"name": "ENGINE_PYTHON", "value": python})
@@ -74,8 +74,18 @@ def with_what_a_cluster_adds(objects: list[dict[str, Any]]) -> dict[str, Any]:
         source = path.partition(":")[0]
         pod["volumes"].append({"name": f"engine{number}", "hostPath": {"path": source, "type": "Directory"}})
         engine["volumeMounts"].append({"name": f"engine{number}", "mountPath": source, "readOnly": True})
-    engine["ports"][0] |= {"hostPort": PORT, "hostIP": "127.0.0.1"}
-    return deployment
+    return dict(deployment)
+
+
+def with_a_port(client: Client, world: World, folder: Path, deployment: dict[str, Any]) -> None:
+    """Played with the key's Secret, and a port of this machine."""
+    pod = deployment["spec"]["template"]["spec"]
+    assert "initContainers" not in pod
+    pod["containers"][0]["ports"][0] |= {"hostPort": PORT, "hostIP": "127.0.0.1"}
+    (folder / "pod.yaml").write_text(yaml.safe_dump(deployment))
+    secret = json.dumps({"api-key": base64.b64encode(KEY.encode()).decode()})  # the form that podman 4.3 reads
+    client.run("secret", "create", f"{world.name}-api-key", "-", stdin=secret.encode())
+    client.run("play", "kube", str(folder / "pod.yaml"))
 
 
 def started(client: Client, world: World, folder: Path, model: Path, mode: str) -> str:
@@ -84,11 +94,7 @@ def started(client: Client, world: World, folder: Path, model: Path, mode: str) 
     client.run("volume", "create", volume)
     (seen,) = json.loads(client.run("volume", "inspect", volume))
     shutil.copytree(model, seen["Mountpoint"], dirs_exist_ok=True)
-    deployment = with_what_a_cluster_adds(manifests(world, folder, model, mode))
-    (folder / "pod.yaml").write_text(yaml.safe_dump(deployment))
-    secret = json.dumps({"api-key": base64.b64encode(KEY.encode()).decode()})  # the form that podman 4.3 reads
-    client.run("secret", "create", f"{world.name}-api-key", "-", stdin=secret.encode())
-    client.run("play", "kube", str(folder / "pod.yaml"))
+    with_a_port(client, world, folder, with_the_engine(manifests(world, folder, model, mode)))
     names = client.run("ps", "--format", "{{.Names}}").split()
     return next(name for name in names if name.endswith("-engine"))
 
