@@ -52,6 +52,7 @@ def test_a_model_comes_up_checked_stays_as_it_is_and_goes_without_its_weights(cl
     assert left == {"PersistentVolumeClaim"}
 
 
+@pytest.mark.slow
 def test_a_pod_of_somebody_else_makes_no_new_plan_for_what_runs(cluster: ClusterWorld):
     assert cluster.up().returncode == 0
     before = [one["metadata"]["uid"] for one in cluster.api.of("Pod")]
@@ -73,6 +74,7 @@ def test_a_pod_of_somebody_else_makes_no_new_plan_for_what_runs(cluster: Cluster
     assert set(before) <= {one["metadata"]["uid"] for one in cluster.api.of("Pod")}
 
 
+@pytest.mark.slow
 def test_purge_takes_the_volume_too(cluster: ClusterWorld):
     assert cluster.up().returncode == 0
     done = cluster.world.run("down", cluster.world.name, "--purge", "--yes")
@@ -80,6 +82,7 @@ def test_purge_takes_the_volume_too(cluster: ClusterWorld):
     assert cluster.api.of("PersistentVolumeClaim") == []
 
 
+@pytest.mark.slow
 def test_watches_that_break_and_expire_meanwhile_cost_nothing(cluster: ClusterWorld):
     cluster.api.faults.drop_watches = 5
     cluster.api.faults.expire_watches = 5
@@ -109,6 +112,7 @@ def test_an_image_that_does_not_exist_stops_it_at_once(cluster: ClusterWorld):
     assert "error[KX101]" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_secret_that_is_missing_stops_it_and_is_named(cluster: ClusterWorld):
     cluster.behave = lambda _, container: (
         Waiting("CreateContainerConfigError", 'secret "the-key" not found') if container["name"] == "engine" else None
@@ -119,6 +123,7 @@ def test_a_secret_that_is_missing_stops_it_and_is_named(cluster: ClusterWorld):
     assert "the-key" in done.stderr
 
 
+@pytest.mark.slow
 def test_an_engine_that_dies_is_diagnosed_by_its_own_log_before_the_restart(cluster: ClusterWorld):
     said = "ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization`"
     script = f"print({said!r}); exit(1)"
@@ -166,6 +171,7 @@ def test_without_a_kubeconfig_nothing_is_begun(cluster: ClusterWorld):
     assert "error[RT130]" in done.stderr
 
 
+@pytest.mark.slow
 def test_status_says_unknown_when_the_cluster_does_not_answer(cluster: ClusterWorld):
     assert cluster.up().returncode == 0
     cluster.api.faults.answers[("GET", "")] = (503, {"message": "away"})
@@ -182,6 +188,7 @@ def test_the_permissions_are_printed_without_any_cluster(cluster: ClusterWorld):
     assert "namespace: models" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_port_that_was_asked_for_and_is_held_is_refused_with_its_holder(cluster: ClusterWorld):
     with socket.socket() as holder:
         holder.bind(("127.0.0.1", 0))
