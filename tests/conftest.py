@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import tempfile
 from pathlib import Path
 
@@ -19,6 +20,9 @@ _SPEECH = ("NO_COLOR", "FORCE_COLOR", "CI", "COLUMNS", "SELFHOST_DEBUG")
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config):
     """A folder of this run alone: pytest's own lies beside those of other runs and is cleared while those still go."""
+    for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+        if signal.getsignal(number) is signal.SIG_IGN:  # started in the background: programs of tests would inherit it
+            signal.signal(number, usual)
     if config.option.basetemp is None and not hasattr(config, "workerinput"):
         config.option.basetemp = tempfile.mkdtemp(prefix="selfhost-tests-")
         config.stash[_OWN] = Path(config.option.basetemp)
