@@ -4,20 +4,19 @@ from collections import Counter
 from pathlib import Path
 
 from selfhost import __version__
-from selfhost.core.errors import DoesNotFit, InputError
+from selfhost.core.errors import DoesNotFit
 from selfhost.core.yaml import documents
 from selfhost.deploy.bundle import texts_of
 from selfhost.deploy.fit import ways_of
 from selfhost.deploy.render import write_files
 from selfhost.deploy.run import Run
-from selfhost.deploy.steps import Outcome, Step, held, summary
+from selfhost.deploy.steps import Outcome, Step, held, judged, summary
 from selfhost.hosts.cluster import devices
 from selfhost.plan.digest import digest_of
 from selfhost.plan.fit import refusal
 from selfhost.plan.ways_out import Door
 from selfhost.shapes.bundle import Bundle
 from selfhost.shapes.cluster import ClusterPlan
-from selfhost.shapes.finding import Severity
 from selfhost.shapes.host import Known
 from selfhost.shapes.plan import Verdict
 from selfhost.shapes.units import format_bytes
@@ -104,7 +103,7 @@ def render(run: Run) -> Outcome:
 def lint(run: Run) -> Outcome:
     """Judge the objects as a stranger would, beside what the cluster has. Errors stop here."""
     from selfhost.deploy.read_back import containers_in
-    from selfhost.visibility.lint import lint_all, lint_objects, rule_count
+    from selfhost.visibility.lint import lint_all, lint_objects
     from selfhost.visibility.objects import Manifests
 
     if run.bundle is None:
@@ -114,17 +113,7 @@ def lint(run: Run) -> Outcome:
     workloads = containers_in(text, path=path)
     host = run.gathered.host
     findings = (*lint_all(workloads, host), *lint_objects(Manifests.of(documents(text, path=path)), host))
-    errors = [finding for finding in findings if finding.severity is Severity.ERROR]
-    for finding in findings:
-        run.work.say(finding)
-    if errors:
-        raise InputError(
-            f"the rendered objects have {len(errors)} error{'s' if len(errors) > 1 else ''}; nothing was applied",
-            why=errors[0].title,
-            fix=errors[0].fix,
-            id=errors[0].id,
-        )
-    return Outcome(text=f"{rule_count()} rules, {len(findings) or 'nothing'} found")
+    return judged(run, findings, refused="the rendered objects have {errors}; nothing was applied")
 
 
 BEFORE_APPLY = (

@@ -1,6 +1,6 @@
 """The steps before an engine is touched: detect, plan, fetch, render, lint. apply, wait and smoke follow in up.py."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from selfhost.plan.describe import precision_words
 from selfhost.plan.digest import digest_of
 from selfhost.plan.fit import refusal
 from selfhost.plan.ways_out import Door
-from selfhost.shapes.finding import Severity
+from selfhost.shapes.finding import Finding, Severity
 from selfhost.shapes.host import Known
 from selfhost.shapes.model import Model
 from selfhost.shapes.plan import Plan, Verdict
@@ -150,19 +150,25 @@ def render(run: Run) -> Outcome:
 def lint(run: Run) -> Outcome:
     """Read the rendered files back, as a stranger would, and judge them. Errors stop here."""
     from selfhost.visibility.lint import lint as judge
-    from selfhost.visibility.lint import rule_count
     from selfhost.visibility.readers.process import read
 
     if run.bundle is None:
         raise ValueError("lint before render")
     workload = run.workload or read(run.bundle.files["serve.sh"], path=str(run.state.bundle / "serve.sh"))
     findings = judge(workload, run.gathered.host)
+    return judged(run, findings, refused="the rendered files have {errors}; nothing was started")
+
+
+def judged(run: Run, findings: Sequence[Finding], *, refused: str) -> Outcome:
+    """Say what lint found. Raises InputError with `refused`, its `{errors}` counted, where there are any."""
+    from selfhost.visibility.lint import rule_count
+
     errors = [finding for finding in findings if finding.severity is Severity.ERROR]
     for finding in findings:
         run.work.say(finding)
     if errors:
         raise InputError(
-            f"the rendered files have {len(errors)} error{'s' if len(errors) > 1 else ''}; nothing was started",
+            refused.format(errors=f"{len(errors)} error{'s' if len(errors) > 1 else ''}"),
             why=errors[0].title,
             fix=errors[0].fix,
             id=errors[0].id,
