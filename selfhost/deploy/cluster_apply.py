@@ -3,12 +3,13 @@
 from dataclasses import replace
 
 from selfhost.deploy.apply import PORT_TRIES, keys, lost
-from selfhost.deploy.cluster_gather import cluster_of, hub_secret
+from selfhost.deploy.cluster_gather import cluster_of
 from selfhost.deploy.cluster_steps import of
 from selfhost.deploy.endpoint import takes_key
 from selfhost.deploy.run import Run
 from selfhost.deploy.runtime import cluster_runtime, of_state
 from selfhost.engines.base import engine
+from selfhost.plan.cluster.names import hub_secret
 from selfhost.plan.cluster.values import DIGEST_DIGITS
 from selfhost.runtimes.base import STOP_GRACE_S, ClusterLaunch, Launchable, Seen
 from selfhost.runtimes.cluster.before import Before, look

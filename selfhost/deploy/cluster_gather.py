@@ -21,8 +21,6 @@ from selfhost.shapes.cluster import ClusterAsk
 from selfhost.shapes.event import Event
 from selfhost.shapes.service import Service
 
-TOKENS = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")
-
 
 def gather_live(work: Workplace, service: Service) -> Gathered:
     """What `up` would do for `service` in its cluster. Raises what the cluster refuses, and what deciding raises."""
@@ -40,9 +38,7 @@ def gather_live(work: Workplace, service: Service) -> Gathered:
     found = gather_on(place, wish, objects, here=True)
     release = found.plan.cluster.release if found.plan.cluster is not None else ""
     again = objects if release == named else without_own(read.objects, namespace=cluster.namespace, release=release)
-    if _needs_token(work, found) and not ask.hub_token_secret:
-        wish = replace(wish, cluster=replace(ask, hub_token_secret=hub_secret(release)))
-    if wish.cluster != ask or len(again) != len(objects):
+    if len(again) != len(objects):
         found = gather_on(place, wish, again, here=True)
     return as_it_runs(found, State(work.paths, found.service.name, say=lambda _: None), objects=read.objects)
 
@@ -71,16 +67,6 @@ def cluster_of(work: Workplace, service: Service) -> Cluster:
     """Raises SelfhostError for a kubeconfig that names no cluster."""
     ask = service.cluster or ClusterAsk()
     return Cluster.connect(ask.context, ask.namespace, env=work.env)
-
-
-def hub_secret(release: str) -> str:
-    """The Secret that is made for the hub's token, when no other was named."""
-    return f"{release}-hub-token"
-
-
-def _needs_token(work: Workplace, found: Gathered) -> bool:
-    """A gated model, and a token in the user's own environment: nothing else takes one into the cluster."""
-    return found.model.gated and any(work.env.get(name) for name in TOKENS)
 
 
 def _taken(work: Workplace, service: Service) -> frozenset[int]:

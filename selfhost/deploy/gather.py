@@ -119,7 +119,8 @@ def _decided(
     if not service.model:
         model, reason = choose_model(work, service, host, hub=hub, here=here)
         service = replace(service, model=model, origins={**service.origins, "model": CHOSEN})
-    facts = as_fetched(with_fingerprint(resolve(service.model, env=work.env, paths=work.paths, hub=hub)), service)
+    found = with_fingerprint(resolve(service.model, env=work.env, paths=work.paths, hub=hub))
+    facts = as_fetched(found, service, hub)
     service = replace(service, name=service.name or slug(service.model.partition("@")[0]) or "model")
     port = service.port or next(port for port in range(DEFAULT_PORT, 65_536) if port not in work.taken_ports)
     if here:
@@ -133,10 +134,17 @@ def _decided(
     )  # fmt: skip
 
 
-def as_fetched(model: Model, service: Service) -> Model:
-    """What a package of this machine brings, a cluster has to ask the hub for."""
+def as_fetched(model: Model, service: Service, hub: Hub) -> Model:
+    """What a package of this machine brings, a cluster has to ask the hub for; and what this machine has by the login
+    of its user, the cluster gets by a token alone.
+    """
     claimed = service.cluster is not None and service.cluster.existing_claim
-    if model.origin is not Origin.EMBEDDED or service.runtime != KUBERNETES or claimed:
+    if service.runtime != KUBERNETES or claimed:
+        return model
+    if model.origin is Origin.HUB and not model.gated:
+        closed = hub.closed(model.id)
+        return replace(model, gated=isinstance(closed, Known) and closed.value)
+    if model.origin is not Origin.EMBEDDED:
         return model
     return replace(model, origin=Origin.HUB, path="", revision=Unknown("the cluster's job asks the hub"))
 

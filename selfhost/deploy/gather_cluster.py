@@ -17,8 +17,9 @@ from selfhost.hosts.cluster_choice import Wish, startable
 from selfhost.hosts.cluster_facts import ClusterFacts, Group, facts_of
 from selfhost.hosts.cluster_host import host_on
 from selfhost.models.hub import Hub
+from selfhost.models.hub_token import from_variables
 from selfhost.models.resolve import resolve
-from selfhost.plan.cluster.names import release_of
+from selfhost.plan.cluster.names import hub_secret, release_of
 from selfhost.plan.decide import Decided, decide_all
 from selfhost.plan.engine import KUBERNETES
 from selfhost.plan.origin import SELFHOST
@@ -32,7 +33,6 @@ from selfhost.shapes.plan import Verdict
 from selfhost.shapes.service import Service
 from selfhost.shapes.units import format_bytes
 
-TOKENS = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")
 _RANK = {Verdict.FITS: 0, Verdict.TOO_CLOSE: 1, Verdict.DOES_NOT_FIT: 2}
 _LEFT = 0.9
 """Of a card that pods share in turns, what all of them together may take."""
@@ -77,7 +77,7 @@ def gather_on(
             model, reason = choose_model(work, service, roomiest, hub=hub, here=here)
             service = replace(service, model=model, origins={**service.origins, "model": CHOSEN})
         found_model = with_fingerprint(resolve(service.model, env=work.env, paths=work.paths, hub=hub))
-        model_facts = as_fetched(found_model, service)
+        model_facts = as_fetched(found_model, service, hub)
         service = replace(service, name=service.name or slug(service.model.partition("@")[0]) or "model")
         if here:
             refuse_other_model(State(work.paths, service.name, say=work.say), service, model_facts)
@@ -102,11 +102,13 @@ def gather_on(
 
 
 def _with_token(work: Workplace, service: Service, model: Model) -> Service:
-    """The Secret that `up` makes of a token in the user's own environment, where a gated model needs one."""
+    """The Secret that `up` makes of a token in the user's own environment, where a gated model needs one: nothing else
+    takes a token into the cluster.
+    """
     ask = service.cluster or ClusterAsk()
-    if not model.gated or ask.hub_token_secret or not any(work.env.get(name) for name in TOKENS):
+    if not model.gated or ask.hub_token_secret or not from_variables(work.env):
         return service
-    return replace(service, cluster=replace(ask, hub_token_secret=f"{release_of(service.name)}-hub-token"))
+    return replace(service, cluster=replace(ask, hub_token_secret=hub_secret(release_of(service.name))))
 
 
 def _places(facts: ClusterFacts, service: Service) -> list[tuple[Group | None, Host]]:

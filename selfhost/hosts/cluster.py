@@ -36,21 +36,21 @@ def flat(objects: Sequence[Any]) -> tuple[Object, ...]:
 
 
 def name(node: Mapping[str, object]) -> str:
-    return str(_map(node.get("metadata")).get("name") or "")
+    return str(map_of(node.get("metadata")).get("name") or "")
 
 
 def labels(node: Mapping[str, object]) -> Mapping[str, str]:
-    return {str(key): str(value) for key, value in _map(_map(node.get("metadata")).get("labels")).items()}
+    return {str(key): str(value) for key, value in map_of(map_of(node.get("metadata")).get("labels")).items()}
 
 
 def taints(node: Mapping[str, object]) -> tuple[Mapping[str, Any], ...]:
-    found = _map(node.get("spec")).get("taints")
+    found = map_of(node.get("spec")).get("taints")
     return tuple(one for one in found if isinstance(one, Mapping)) if isinstance(found, list) else ()
 
 
 def devices(node: Mapping[str, object]) -> Mapping[str, int]:
     """Devices that pods may ask for, by resource name, those that are none at the moment included."""
-    return dict(_devices(_map(_map(node.get("status")).get("allocatable"))))
+    return dict(_devices(map_of(map_of(node.get("status")).get("allocatable"))))
 
 
 def _devices(allocatable: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
@@ -79,5 +79,11 @@ def replicas(node: Mapping[str, object]) -> int:
     return max(said)
 
 
-def _map(value: object) -> Mapping[str, Any]:
+def map_of(value: object) -> Mapping[str, Any]:
+    """`value`, or an empty map for what is none: objects come from files, too."""
     return value if isinstance(value, Mapping) else {}
+
+
+def list_of(value: object) -> Sequence[Any]:
+    """`value`, or an empty list for what is none."""
+    return value if isinstance(value, list) else ()

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from selfhost.hosts import cards
+from selfhost.hosts.cluster import list_of, map_of
 from selfhost.hosts.cluster_cards import CardKind
 from selfhost.hosts.cluster_quantity import whole
 from selfhost.shapes.fact import Vendor
@@ -28,28 +29,28 @@ class Slice:
 
 
 def classes_of(objects: Sequence[Object]) -> frozenset[str]:
-    return frozenset(_text(_map(one.get("metadata")), "name") for one in objects if one.get("kind") == "DeviceClass")
+    return frozenset(_text(map_of(one.get("metadata")), "name") for one in objects if one.get("kind") == "DeviceClass")
 
 
 def class_for(objects: Sequence[Object], resource: str) -> str:
     """The device class that stands for an extended resource (`extendedResourceName`); empty for none."""
     for one in objects:
-        if one.get("kind") == "DeviceClass" and _map(one.get("spec")).get("extendedResourceName") == resource:
-            return _text(_map(one.get("metadata")), "name")
+        if one.get("kind") == "DeviceClass" and map_of(one.get("spec")).get("extendedResourceName") == resource:
+            return _text(map_of(one.get("metadata")), "name")
     return ""
 
 
 def slices_of(objects: Sequence[Object]) -> Iterator[Slice]:
     held = set(_held(objects))
     for one in objects:
-        spec = _map(one.get("spec"))
+        spec = map_of(one.get("spec"))
         driver = _text(spec, "driver")
         if one.get("kind") != "ResourceSlice" or driver not in DRIVERS:
             continue
-        pool = _text(_map(spec.get("pool")), "name")
-        for device in _list(spec.get("devices")):
-            name = _text(_map(device), "name")
-            kind = _kind(driver, _map(_map(device).get("basic", device)))
+        pool = _text(map_of(spec.get("pool")), "name")
+        for device in list_of(spec.get("devices")):
+            name = _text(map_of(device), "name")
+            kind = _kind(driver, map_of(map_of(device).get("basic", device)))
             if kind is not None:
                 yield Slice(
                     name=name, pool=pool, node=_text(spec, "nodeName"), kind=kind,
@@ -60,17 +61,17 @@ def slices_of(objects: Sequence[Object]) -> Iterator[Slice]:
 def _held(objects: Sequence[Object]) -> Iterator[tuple[str, str, str]]:
     for one in objects:
         if one.get("kind") == "ResourceClaim":
-            devices = _map(_map(_map(one.get("status")).get("allocation")).get("devices"))
-            for found in _list(devices.get("results")):
-                yield _text(_map(found), "driver"), _text(_map(found), "pool"), _text(_map(found), "device")
+            devices = map_of(map_of(map_of(one.get("status")).get("allocation")).get("devices"))
+            for found in list_of(devices.get("results")):
+                yield _text(map_of(found), "driver"), _text(map_of(found), "pool"), _text(map_of(found), "device")
 
 
 def _kind(driver: str, device: Object) -> CardKind | None:
     """None for what is no card: a virtual function for machines, an interconnect."""
-    said = {str(key).rpartition("/")[2]: _value(value) for key, value in _map(device.get("attributes")).items()}
+    said = {str(key).rpartition("/")[2]: _value(value) for key, value in map_of(device.get("attributes")).items()}
     capacity = {
-        str(key).rpartition("/")[2]: _map(value).get("value", value)
-        for key, value in _map(device.get("capacity")).items()
+        str(key).rpartition("/")[2]: map_of(value).get("value", value)
+        for key, value in map_of(device.get("capacity")).items()
     }
     if said.get("type") not in (None, "", "gpu", "mig", "amdgpu", "amdgpu-partition"):
         return None
@@ -97,16 +98,8 @@ def _arch(vendor: Vendor, said: Mapping[str, str]) -> str:
 
 def _value(attribute: object) -> str:
     """An attribute is one of string, version, int and bool."""
-    values = _map(attribute).values()
+    values = map_of(attribute).values()
     return str(next(iter(values), "")) if isinstance(attribute, Mapping) else str(attribute)
-
-
-def _map(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
-
-
-def _list(value: object) -> Sequence[Any]:
-    return value if isinstance(value, list) else ()
 
 
 def _text(found: Mapping[str, Any], key: str) -> str:

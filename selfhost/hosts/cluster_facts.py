@@ -10,6 +10,7 @@ from typing import Any
 
 from selfhost.core.versions import numbers
 from selfhost.hosts import cluster
+from selfhost.hosts.cluster import map_of
 from selfhost.hosts.cluster_cards import CardKind, cards_of
 from selfhost.hosts.cluster_claims import Slice, classes_of, slices_of
 from selfhost.hosts.cluster_quantity import quantity, whole
@@ -116,12 +117,12 @@ def facts_of(objects: Iterable[Object]) -> ClusterFacts:
 
 
 def name_of(one: Object) -> str:
-    return str(_map(one.get("metadata")).get("name") or "")
+    return str(map_of(one.get("metadata")).get("name") or "")
 
 
 def _node(one: Object, held: Mapping[str, Mapping[str, Decimal]]) -> NodeSeen:
-    status = _map(one.get("status"))
-    found = {str(key): quantity(value) for key, value in _map(status.get("allocatable")).items()}
+    status = map_of(one.get("status"))
+    found = {str(key): quantity(value) for key, value in map_of(status.get("allocatable")).items()}
     allocatable = {key: amount for key, amount in found.items() if amount is not None}
     name = cluster.name(one)
     taken = held.get(name, {})
@@ -133,14 +134,14 @@ def _node(one: Object, held: Mapping[str, Mapping[str, Decimal]]) -> NodeSeen:
         allocatable=allocatable,
         free={key: amount - taken.get(key, Decimal(0)) for key, amount in allocatable.items()},
         ready=_ready(conditions if isinstance(conditions, list) else ()),
-        cordoned=bool(_map(one.get("spec")).get("unschedulable")),
+        cordoned=bool(map_of(one.get("spec")).get("unschedulable")),
         object=one,
     )
 
 
 def _ready(conditions: Sequence[Any]) -> bool:
     """A node that says nothing of it was written by hand, and counts."""
-    said = [_map(one).get("status") for one in conditions if _map(one).get("type") == "Ready"]
+    said = [map_of(one).get("status") for one in conditions if map_of(one).get("type") == "Ready"]
     return not said or said[0] == "True"
 
 
@@ -176,7 +177,3 @@ def _plugged(kind: CardKind, held: Sequence[tuple[NodeSeen, str]]) -> Group:
 
 def _on(node: NodeSeen, held: Sequence[Slice]) -> bool:
     return any(one.node in ("", node.name) for one in held)
-
-
-def _map(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}

@@ -24,6 +24,7 @@ class Hub:
         self._library = HubLibrary(self.cache, env)
         self._reached: Fact[bool] | None = None
         self._commits: dict[tuple[str, str], str] = {}
+        self._closed: dict[str, bool] = {}
 
     @property
     def cache_folder(self) -> str:
@@ -75,12 +76,24 @@ class Hub:
             return self.cache.commit(repo_id, branch) or branch
         if (repo_id, branch) in self._commits:
             return self._commits[repo_id, branch]
-        found = self._library.commit(repo_id, branch)
+        found, self._closed[repo_id] = self._library.commit(repo_id, branch)
         if not COMMIT.fullmatch(found):
             raise hub_errors.broken_off(repo_id, self.cache, f"the answer names no commit ({found or 'empty'})")
         self._commits[repo_id, branch] = found
         self.cache.note(repo_id, branch, found)
         return found
+
+    def closed(self, repo_id: str) -> Fact[bool]:
+        """Whether nobody gets its files without a token: it is gated, or private. Raises InputError as `revision`."""
+        reached = self.reachable()
+        if isinstance(reached, Known) and not reached.value:
+            return Unknown(f"the hub was not asked: {reached.how}")
+        try:
+            if repo_id not in self._closed:
+                _, self._closed[repo_id] = self._library.commit(repo_id, "main")
+        except EnvironmentMissing as error:
+            return Unknown(error.what)
+        return Known(self._closed[repo_id], self.cache.endpoint)
 
     def snapshot(self, repo_id: str, revision: str) -> str | None:
         """The directory of a complete local snapshot, without any network; None when there is none."""

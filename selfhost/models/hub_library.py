@@ -34,13 +34,16 @@ class HubLibrary:
         self._cache = cache
         self._env = dict(env)
 
-    def commit(self, repo_id: str, branch: str) -> str:
-        """What a branch or tag stands for now; empty when the hub does not say."""
+    def commit(self, repo_id: str, branch: str) -> tuple[str, bool]:
+        """What a branch or tag stands for now, empty when the hub does not say; and whether it gives files to a token
+        alone, because the repository is gated or private.
+        """
         from huggingface_hub import HfApi
 
         with self.speaking(repo_id, branch):
             api = HfApi(endpoint=self._cache.endpoint, token=self._token())
-            return api.model_info(repo_id, revision=branch, timeout=_TIMEOUT_S).sha or ""
+            said = api.model_info(repo_id, revision=branch, timeout=_TIMEOUT_S)
+            return said.sha or "", bool(said.gated or said.private)
 
     def tree(self, repo_id: str, commit: str) -> dict[str, int]:
         """Names and sizes of all files at a commit."""

@@ -28,9 +28,9 @@ class NoToken:
 
 def find(env: Mapping[str, str], token_file: Path) -> Token | NoToken:
     """By the same places in the same order as the hub's library."""
-    for name in VARIABLES:
-        if env.get(name, "").strip():
-            return Token(env[name].strip(), name)
+    token = from_variables(env)
+    if token is not None:
+        return token
     if is_true(env.get("HF_HUB_DISABLE_IMPLICIT_TOKEN")):
         return NoToken("HF_TOKEN is not set, and HF_HUB_DISABLE_IMPLICIT_TOKEN keeps the token of a login back")
     try:
@@ -42,6 +42,12 @@ def find(env: Mapping[str, str], token_file: Path) -> Token | NoToken:
     except ValueError:
         return NoToken(f"HF_TOKEN is not set and {token_file} holds no text")
     return Token(text, str(token_file)) if text else NoToken(f"HF_TOKEN is not set and {token_file} is empty")
+
+
+def from_variables(env: Mapping[str, str]) -> Token | None:
+    """What the user set in the environment, without that of a login."""
+    found = ((name, env.get(name, "").strip()) for name in VARIABLES)
+    return next((Token(value, name) for name, value in found if value), None)
 
 
 def is_true(value: str | None) -> bool:

@@ -88,6 +88,7 @@ class Model:
     has_chat_template: Fact[bool]
     licence: str = ""
     gated: bool = False
+    """The hub gives its files to a token alone: by the table; for a cluster by the hub, private ones too."""
     remote_code: bool = False
     """config.json has auto_map: the repository ships Python that would run here."""
     pickled: bool = False

@@ -27,6 +27,7 @@ class ClusterWorld:
     world: World
     api: KubeApi
     kubelet: Kubelet
+    hub: FakeHub
     port: int
     behave: Callable[[Object, Object], Run] | None = None
 
@@ -70,7 +71,7 @@ def cluster_world(folder: Path) -> Iterator[ClusterWorld]:
         )  # fmt: skip
         port = free_port(19000 + os.getpid() % 900 * 10)  # two workers of a test run choose at once
         with Kubelet(folder / "kubelet", server=api.url, engine_port=port) as kubelet:
-            made = ClusterWorld(world=world, api=api, kubelet=kubelet, port=port)
+            made = ClusterWorld(world=world, api=api, kubelet=kubelet, hub=hub, port=port)
             kubelet.run = made.run_of
             api.kubelet = kubelet
             yield made

@@ -1,5 +1,6 @@
 """`up --runtime kubernetes` through the whole command, and each way in which a cluster lets it down."""
 
+import base64
 import json
 import os
 import signal
@@ -8,7 +9,7 @@ import time
 
 import pytest
 
-from tests.e2e.cluster_world import ClusterWorld, cluster_world
+from tests.e2e.cluster_world import REPO, ClusterWorld, cluster_world
 from tests.fakes.kubelet import Waiting
 
 
@@ -50,6 +51,29 @@ def test_a_model_comes_up_checked_stays_as_it_is_and_goes_without_its_weights(cl
     assert f"PersistentVolumeClaim {name}-weights in models  (weights, " in down.stdout
     left = {one["kind"] for one in cluster.api.objects.values() if one["metadata"].get("namespace") == "models"}
     assert left == {"PersistentVolumeClaim"}
+
+
+def test_a_gated_model_gets_the_token_of_the_environment_by_a_secret_alone(cluster: ClusterWorld):
+    cluster.hub.token, cluster.hub.gated = "hf_of-this-test", (REPO,)
+    cluster.world.extra_env["HUGGING_FACE_HUB_TOKEN"] = " hf_of-this-test\n"
+    name = cluster.world.name
+    done = cluster.up("--json")
+    assert done.returncode == 0, done.stderr[-3000:]
+    (secret,) = [one for one in cluster.api.of("Secret") if one["metadata"]["name"] == f"{name}-hub-token"]
+    assert base64.b64decode(secret["data"]["HF_TOKEN"]) == b"hf_of-this-test"
+    others = json.dumps([one for one in cluster.api.objects.values() if one["kind"] != "Secret"])
+    files = "".join(one.read_text() for one in cluster.world.folder.rglob("*") if one.is_file())
+    assert "hf_of-this-test" not in done.stdout + done.stderr + others + files
+    sees_it = [
+        container["name"]
+        for pod in cluster.api.of("Pod")
+        for container in (*pod["spec"].get("initContainers", ()), *pod["spec"]["containers"])
+        if f"{name}-hub-token" in json.dumps(container)
+    ]
+    assert set(sees_it) == {"fetch"}
+    down = cluster.world.down()
+    assert down.returncode == 0, down.stderr
+    assert cluster.api.of("Secret") == []
 
 
 @pytest.mark.slow

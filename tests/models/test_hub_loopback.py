@@ -530,3 +530,17 @@ def test_of_several_formats_only_one_is_wanted() -> None:
         "config.json",
         "pytorch_model.bin",
     ]
+
+
+def test_a_repository_that_is_open_to_tokens_alone_is_told_from_one_that_is_open_to_all(
+    start: Start, tmp_path: Path
+) -> None:
+    """By one request, which learning the commit has made already."""
+    free, gated = start(), start(gated=("acme/tiny",), token=TOKEN)
+    assert hub_at(free.url, tmp_path).closed("acme/tiny") == Known(value=False, how=free.url)
+    hub = hub_at(gated.url, tmp_path, HF_TOKEN=TOKEN)
+    hub.commit("acme/tiny")
+    asked = [one for one in gated.requests if "/api/" in one[1]]
+    assert hub.closed("acme/tiny") == Known(value=True, how=gated.url)
+    assert [one for one in gated.requests if "/api/" in one[1]] == asked
+    assert isinstance(hub_at(gated.url, tmp_path, HF_HUB_OFFLINE="1").closed("acme/tiny"), Unknown)

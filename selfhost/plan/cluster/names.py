@@ -17,6 +17,11 @@ def release_of(name: str) -> str:
     return plain[:LONGEST].rstrip("-")
 
 
+def hub_secret(release: str) -> str:
+    """The Secret that `up` makes for the hub's token, when no other was named."""
+    return f"{release}-hub-token"
+
+
 def with_registry(reference: str) -> str:
     """As the runtimes of a cluster resolve it, written out: a short name is Docker's hub's."""
     first, slash, _ = reference.partition("/")

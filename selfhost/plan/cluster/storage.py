@@ -75,10 +75,10 @@ def _refuse_gated(case: Case) -> None:
     if not case.model.gated or case.ask.hub_token_secret or case.ask.existing_claim:
         return
     raise InputError(
-        f"{case.model.id} is gated, and no Secret with a token of the hub was named",
+        f"{case.model.id} is gated or private, and no Secret with a token of the hub was named",
         why="The job that fetches the weights would be refused; no token of this machine is sent to a cluster.",
         fix=(
-            f"accept the licence on the model's page, then make the Secret:\n{_SECRET}",
+            f"accept the licence on the model's page where it asks for that, then make the Secret:\n{_SECRET}",
             "and name it in selfhost.yaml:\nkubernetes: {hub_token_secret: hf-token}",
         ),
         id="PL091",

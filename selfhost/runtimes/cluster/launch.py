@@ -11,6 +11,7 @@ from selfhost.core.files import write_atomic
 from selfhost.core.secret import read_key
 from selfhost.core.system import System
 from selfhost.core.yaml import documents
+from selfhost.models.hub_token import from_variables
 from selfhost.runtimes.base import ClusterLaunch, Launchable
 from selfhost.runtimes.cluster import secrets
 from selfhost.runtimes.cluster.answers import ApiError, NoAnswer, NotServed
@@ -27,7 +28,6 @@ MANIFESTS = "manifests.yaml"
 VALUES = ("values.yaml", "overrides/values.yaml")
 _CONFLICT = re.compile(r'conflict with "(?P<who>[^"]+)"[^:]*: (?P<field>\.\S+)')
 _PENDING_S = 60.0
-_TOKENS = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,10 +60,10 @@ class Launch:
                 write_atomic(Path(launch.key_file), held + "\n")
         if wish.key_of and launch.key_file:
             write_atomic(Path(launch.key_file), secrets.held_key(self.cluster, wish.key_of) + "\n")
-        token = next((self.system.env[name] for name in _TOKENS if self.system.env.get(name)), "")
-        if wish.hub_secret and token:
+        token = from_variables(self.system.env)
+        if wish.hub_secret and token is not None:
             secrets.ensure(
-                self.cluster, wish.hub_secret, secrets.TOKEN_FIELD, token, name=launch.name, release=wish.release
+                self.cluster, wish.hub_secret, secrets.TOKEN_FIELD, token.value, name=launch.name, release=wish.release
             )
 
     def _apply(self, name: str, wish: ClusterLaunch) -> tuple[Applied, ...]:
