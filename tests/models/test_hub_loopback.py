@@ -123,6 +123,14 @@ def test_an_interrupted_newer_state_does_not_hide_the_whole_older_one(start: Sta
     assert hub_at("http://127.0.0.1:9", tmp_path).snapshot("acme/tiny", "") == first
 
 
+def _size(path: Path) -> int:
+    """0 for one that got its final name since it was listed."""
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
 def test_a_killed_download_is_continued_by_the_next_process(start: Start, tmp_path: Path) -> None:
     fake = start(chunk_delay_s=0.02)
     code = (
@@ -132,10 +140,12 @@ def test_a_killed_download_is_continued_by_the_next_process(start: Start, tmp_pa
     argv = [sys.executable, "-c", code, str(tmp_path / "home"), fake.url]
     killed = subprocess.Popen(argv, cwd=Path(__file__).parents[2])
     blobs = tmp_path / "home" / ".cache" / "huggingface" / "hub" / "models--acme--tiny" / "blobs"
-    while killed.poll() is None and not any(p.stat().st_size > 200_000 for p in blobs.glob("*.incomplete")):
-        threading.Event().wait(0.005)
-    killed.kill()
-    killed.wait(10)
+    try:
+        while killed.poll() is None and not any(_size(path) > 200_000 for path in blobs.glob("*.incomplete")):
+            threading.Event().wait(0.005)
+    finally:
+        killed.kill()
+        killed.wait(10)
     fake.chunk_delay_s = 0.0
     fake.requests.clear()
     folder = hub_at(fake.url, tmp_path).download("acme/tiny", "", sink=Heard(), step="fetch")
