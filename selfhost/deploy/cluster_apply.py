@@ -49,11 +49,10 @@ def apply(run: Run) -> str:
     for one in objects:
         if one.get("kind") == "PersistentVolumeClaim":
             run.made(STEP, kind="claim", path=f"{plan.namespace}/{one['metadata']['name']}", existed=None)
-    if plan.ask.hub_token_secret == hub_secret(plan.release):
-        run.tell(
-            STEP, "working", f"the hub's token of your environment goes into the Secret {hub_secret(plan.release)}"
-        )
-    run.runtime.start(_launchable(run, before))
+    launch = _launch(run, before)
+    if launch.hub_secret:
+        run.tell(STEP, "working", f"the hub's token of your environment goes into the Secret {launch.hub_secret}")
+    run.runtime.start(_launchable(run, launch))
     if run.bundle is not None:
         run.state.write_lock(**{APPLIED: run.bundle.digest})
     return _words(run, before, objects=[shown(one) for one in objects])
@@ -81,28 +80,32 @@ def reach(run: Run) -> None:
     raise lost(run, runtime.port_holder(name, run.plan.port) or "another process")
 
 
-def _launchable(run: Run, before: Before) -> Launchable:
-    plan = of(run)
-    own = plan.ask.hub_token_secret == hub_secret(plan.release)
+def _launchable(run: Run, launch: ClusterLaunch) -> Launchable:
     return Launchable(
         name=run.plan.name,
         key_variable=engine(run.plan.build.engine).KEY_VARIABLE,
         key_file=str(run.state.key_file) if takes_key(run.plan) else "",
         plan_digest=run.digest,
         port=run.plan.port,
-        cluster=ClusterLaunch(
-            context=plan.context,
-            namespace=plan.namespace,
-            release=plan.release,
-            folder=str(run.state.bundle),
-            pod_port=engine_port(run),
-            how=before.how,
-            key_secret=f"{plan.release}-api-key" if takes_key(run.plan) and not plan.ask.key_secret else "",
-            key_of=plan.ask.key_secret if takes_key(run.plan) else "",
-            hub_secret=plan.ask.hub_token_secret if own else "",
-            force=run.overwrite,
-            deadline_s=plan.startup_budget_s + plan.fetch_budget_s,
-        ),
+        cluster=launch,
+    )
+
+
+def _launch(run: Run, before: Before) -> ClusterLaunch:
+    plan = of(run)
+    own = plan.ask.hub_token_secret == hub_secret(plan.release)
+    return ClusterLaunch(
+        context=plan.context,
+        namespace=plan.namespace,
+        release=plan.release,
+        folder=str(run.state.bundle),
+        pod_port=engine_port(run),
+        how=before.how,
+        key_secret=f"{plan.release}-api-key" if takes_key(run.plan) and not plan.ask.key_secret else "",
+        key_of=plan.ask.key_secret if takes_key(run.plan) else "",
+        hub_secret=plan.ask.hub_token_secret if own else "",
+        force=run.overwrite,
+        deadline_s=plan.startup_budget_s + plan.fetch_budget_s,
     )
 
 

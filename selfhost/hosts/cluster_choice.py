@@ -5,7 +5,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from selfhost.core.errors import EnvironmentMissing
-from selfhost.hosts.cluster_facts import ClusterFacts, Group, NodeSeen, name_of
+from selfhost.hosts import cluster
+from selfhost.hosts.cluster_facts import ClusterFacts, Group, NodeSeen
 from selfhost.hosts.cluster_requests import of_pod
 from selfhost.shapes.workload import Toleration
 
@@ -156,7 +157,7 @@ def _holders(facts: ClusterFacts, groups: Sequence[Group]) -> Iterator[str]:
         node = _text(pod, "spec", "nodeName")
         if node in names and _text(pod, "status", "phase") not in ("Succeeded", "Failed"):
             held = {key: int(amount) for key, amount in of_pod(pod).items() if key in resources and amount}
-            named = f"{_text(pod, 'metadata', 'namespace') or 'default'}/{name_of(pod)}"
+            named = f"{_text(pod, 'metadata', 'namespace') or 'default'}/{cluster.name(pod)}"
             yield from (f"{named} holds {count} {resource} on {node}" for resource, count in held.items())
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from selfhost.hosts import cards
+from selfhost.hosts import cards, cluster
 from selfhost.hosts.cluster import list_of, map_of
 from selfhost.hosts.cluster_cards import CardKind
 from selfhost.hosts.cluster_quantity import whole
@@ -29,14 +29,14 @@ class Slice:
 
 
 def classes_of(objects: Sequence[Object]) -> frozenset[str]:
-    return frozenset(_text(map_of(one.get("metadata")), "name") for one in objects if one.get("kind") == "DeviceClass")
+    return frozenset(cluster.name(one) for one in objects if one.get("kind") == "DeviceClass")
 
 
 def class_for(objects: Sequence[Object], resource: str) -> str:
     """The device class that stands for an extended resource (`extendedResourceName`); empty for none."""
     for one in objects:
         if one.get("kind") == "DeviceClass" and map_of(one.get("spec")).get("extendedResourceName") == resource:
-            return _text(map_of(one.get("metadata")), "name")
+            return cluster.name(one)
     return ""
 
 

@@ -10,7 +10,6 @@ from typing import Any
 
 from selfhost.core.versions import numbers
 from selfhost.hosts import cluster
-from selfhost.hosts.cluster import map_of
 from selfhost.hosts.cluster_cards import CardKind, cards_of
 from selfhost.hosts.cluster_claims import Slice, classes_of, slices_of
 from selfhost.hosts.cluster_quantity import quantity, whole
@@ -93,7 +92,7 @@ class ClusterFacts:
     kinds: frozenset[str]
 
     def named(self, kind: str) -> tuple[str, ...]:
-        return tuple(name_of(one) for one in self.of(kind))
+        return tuple(cluster.name(one) for one in self.of(kind))
 
     def of(self, kind: str) -> tuple[Object, ...]:
         return tuple(one for one in self.objects if one.get("kind") == kind)
@@ -116,13 +115,9 @@ def facts_of(objects: Iterable[Object]) -> ClusterFacts:
     )
 
 
-def name_of(one: Object) -> str:
-    return str(map_of(one.get("metadata")).get("name") or "")
-
-
 def _node(one: Object, held: Mapping[str, Mapping[str, Decimal]]) -> NodeSeen:
-    status = map_of(one.get("status"))
-    found = {str(key): quantity(value) for key, value in map_of(status.get("allocatable")).items()}
+    status = cluster.map_of(one.get("status"))
+    found = {str(key): quantity(value) for key, value in cluster.map_of(status.get("allocatable")).items()}
     allocatable = {key: amount for key, amount in found.items() if amount is not None}
     name = cluster.name(one)
     taken = held.get(name, {})
@@ -134,14 +129,14 @@ def _node(one: Object, held: Mapping[str, Mapping[str, Decimal]]) -> NodeSeen:
         allocatable=allocatable,
         free={key: amount - taken.get(key, Decimal(0)) for key, amount in allocatable.items()},
         ready=_ready(conditions if isinstance(conditions, list) else ()),
-        cordoned=bool(map_of(one.get("spec")).get("unschedulable")),
+        cordoned=bool(cluster.map_of(one.get("spec")).get("unschedulable")),
         object=one,
     )
 
 
 def _ready(conditions: Sequence[Any]) -> bool:
     """A node that says nothing of it was written by hand, and counts."""
-    said = [map_of(one).get("status") for one in conditions if map_of(one).get("type") == "Ready"]
+    said = [cluster.map_of(one).get("status") for one in conditions if cluster.map_of(one).get("type") == "Ready"]
     return not said or said[0] == "True"
 
 
